@@ -1,11 +1,12 @@
 #include "request_path.h"
 
-#include <cstdlib>
 #include <stdexcept>
 #include <utility>
 
 #include "atoll/runtime/fault_report.h"
-#include "frontends/common/call/unary_infer_context.h"
+#include "frontends/common/call/infer_context.h"
+#include "frontends/common/call/output_memory.h"
+#include "frontends/common/call/single_response.h"
 #include "frontends/common/codec/v2_infer_request.h"
 #include "frontends/common/codec/v2_infer_response.h"
 #include "frontends/http/codec/infer_request.h"
@@ -17,12 +18,11 @@ namespace {
 
 using frontends::InferContext;
 using frontends::kInlineBytes;
-using frontends::UnaryInferContext;
+using frontends::SingleResponse;
 using frontends::V2InferRequest;
 using frontends::V2InferResponse;
 
 constexpr uint32_t kElements = 16;
-constexpr size_t kAlignment = 64;
 constexpr int kWarmUp = 64;
 
 constexpr char kConfig[] = R"(
@@ -30,63 +30,61 @@ constexpr char kConfig[] = R"(
   input { name: "INPUT0" data_type: TYPE_FP32 dims: 16 }
   output { name: "OUTPUT0" data_type: TYPE_FP32 dims: 16 })";
 
-/// What the two transports share: small outputs in the response's arena.
-class PathContext : public Path, protected UnaryInferContext {
+/// What the two transports share.
+class PathCall : public Path, private frontends::ResponseReceiver {
  public:
-  explicit PathContext(ServedIdentity& served) { memory.set_source(served.budgets()); }
+  explicit PathCall(ServedIdentity& served) { infer_.memory.set_source(served.budgets()); }
   size_t run() override {
-    begin(0);
+    infer_.begin(0);
     answer_bytes_ = 0;
-    if (!charge(kRequestBytes).ok()) {
-      abandon();
+    if (!infer_.memory.add(InferContext::kRequestBytes).ok() || !prepare().ok()) {
+      infer_.abandon();
       return 0;
     }
-    if (!prepare().ok()) {
-      abandon();
-      return 0;
-    }
-    return submit().ok() ? answer_bytes_ : 0;
+    return infer_.submit().ok() ? answer_bytes_ : 0;
   }
 
  protected:
   /// Reads the request and finds its model.
   virtual Status prepare() noexcept = 0;
-  Status allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept override {
-    output.buffer.data = response.arena().allocate(size_bytes, kAlignment);
-    output.buffer.size_bytes = size_bytes;
-    return {};
-  }
-  void drop_output(OutputTensor&) noexcept override {}
-  void answer_error(const Status&) noexcept override { answer_bytes_ = 0; }
-  // What only calls of a real transport have: they wait, and have a head.
-  Result<bool> parse_request() noexcept override { return true; }
-  Status read_head() noexcept override { return {}; }
-  void to_own_thread() noexcept override {}
-  void recycle() noexcept override {
-    clear();
-    reset_request();
-  }
+  virtual void answer(Response& response) noexcept = 0;
   virtual void clear() noexcept = 0;
 
+  InferContext infer_{*this};
   size_t answer_bytes_ = 0;
+
+ private:
+  void on_response(Response* response, uint32_t flags) noexcept override {
+    if (!single_.add(infer_, response, flags)) return;
+    Result<Response*> only = single_.take_only(infer_);
+    if (!only.ok()) return;
+    answer(*only.value());
+    infer_.reclaim(only.value());
+  }
+  void recycle() noexcept override {
+    clear();
+    infer_.reset();
+  }
+
+  SingleResponse single_;
 };
 
-class GrpcPath final : public PathContext {
+class GrpcPath final : public PathCall {
  public:
-  explicit GrpcPath(ServedIdentity& served) : PathContext(served), served_(served), bytes_(grpc_message()) {}
+  explicit GrpcPath(ServedIdentity& served) : PathCall(served), served_(served), bytes_(grpc_message()) {}
 
  private:
   Status prepare() noexcept override {
     const frontends::ByteSpan slice(reinterpret_cast<const uint8_t*>(bytes_.data()), bytes_.size());
-    ATOLL_RETURN_IF_ERROR(message_.parse({&slice, 1}, request.arena()));
+    ATOLL_RETURN_IF_ERROR(message_.parse({&slice, 1}, infer_.request.arena()));
     Result<ModelRef> found = served_.catalog().acquire(message_.model_name(), -1);
     if (!found.ok()) return std::move(found).status();
-    model = std::move(found).value();
-    return message_.fill(request, regions);
+    infer_.model = std::move(found).value();
+    return message_.fill(infer_.request, infer_.regions);
   }
   void answer(Response& response) noexcept override {
-    const ModelInfo& info = model->info();
-    V2InferResponse message(info.name, info.version_text, request, response, kInlineBytes);
+    const ModelInfo& info = infer_.model->info();
+    V2InferResponse message(info.name, info.version_text, infer_.request, response, kInlineBytes);
     head_.resize(message.head_bytes());
     for (const auto& part : message.write(head_.data())) answer_bytes_ += part.bytes.size();
   }
@@ -98,10 +96,10 @@ class GrpcPath final : public PathContext {
   std::vector<uint8_t> head_;
 };
 
-class HttpPath final : public PathContext {
+class HttpPath final : public PathCall {
  public:
   HttpPath(ServedIdentity& served, std::string json, std::string tensors)
-      : PathContext(served), served_(served), json_bytes_(json.size()), body_(std::move(json) + tensors) {
+      : PathCall(served), served_(served), json_bytes_(json.size()), body_(std::move(json) + tensors) {
     size_ = body_.size();
     body_.append(frontends::http::kJsonPaddingBytes, '\0');
     binary_ = !tensors.empty();
@@ -111,13 +109,14 @@ class HttpPath final : public PathContext {
   Status prepare() noexcept override {
     Result<ModelRef> found = served_.catalog().acquire(ServedIdentity::kModel, -1);
     if (!found.ok()) return std::move(found).status();
-    model = std::move(found).value();
+    infer_.model = std::move(found).value();
     frontends::http::InferBody body{{reinterpret_cast<const uint8_t*>(body_.data()), size_}, std::nullopt};
     if (binary_) body.json_bytes = json_bytes_;
-    return reader_.read(body, model->info(), request, parts_, regions);
+    return reader_.read(body, infer_.model->info(), infer_.request, parts_, infer_.regions);
   }
   void answer(Response& response) noexcept override {
-    auto reply = frontends::http::write_infer_response(model->info(), request, parts_.reply, response, head_);
+    auto reply = frontends::http::write_infer_response(infer_.model->info(), infer_.request, parts_.reply,
+                                                       response, head_);
     if (reply.ok()) answer_bytes_ = reply->total_bytes;
   }
   void clear() noexcept override { parts_.reset(); }

@@ -25,7 +25,7 @@ constexpr auto kDescriptorPause = std::chrono::milliseconds(100);
 /// With the limit reached, one part in so many of the time goes at most into looking which connections have
 /// gone.
 constexpr int64_t kSweepShare = 10;
-constexpr int64_t kTellIntervalNs = 60 * kNsPerSecond;
+constexpr int64_t kLogIntervalNs = 60 * kNsPerSecond;
 constexpr int kAtATime = 64;
 
 int64_t steady_ns() {
@@ -102,8 +102,8 @@ void ConnectionAcceptor::accept_all() {
 void ConnectionAcceptor::take(int fd) {
   if (fd >= limit_.descriptor || !has_room()) {
     const int64_t now = steady_ns();
-    if (told_full_ns_ == 0 || now - told_full_ns_ > kTellIntervalNs) {
-      told_full_ns_ = now;
+    if (logged_full_ns_ == 0 || now - logged_full_ns_ > kLogIntervalNs) {
+      logged_full_ns_ = now;
       log_.warning("gRPC has as many connections as it may have (", open_connections(),
                    "), or the process as many descriptors: further ones are closed");
     }

@@ -64,7 +64,7 @@ class ConnectionAcceptor {
   std::unique_ptr<Target> target_;
   std::thread thread_;
   int64_t next_sweep_ns_ = 0;
-  int64_t told_full_ns_ = 0;
+  int64_t logged_full_ns_ = 0;
   bool paused_ = false;
 
   std::mutex mutex_;

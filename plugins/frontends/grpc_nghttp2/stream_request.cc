@@ -44,7 +44,7 @@ std::unique_ptr<V2RemoteStream> StreamRequest::make_remote(const HostPort& serve
   const auto& stream = static_cast<const InferStream&>(*stream_);
   return std::make_unique<RemoteInferStream>(
       thread_, owner, server, ClientRequest{kGrpcStreamInferPath, stream.headers(), stream.deadline_ns()},
-      request.cancellation, stream.encoding());
+      infer_.request.cancellation, stream.encoding());
 }
 
 void StreamRequest::forward(V2RemoteStream& to) noexcept {
@@ -52,7 +52,7 @@ void StreamRequest::forward(V2RemoteStream& to) noexcept {
 }
 
 void StreamRequest::on_posted() noexcept {
-  if (is_waiting()) {
+  if (path_.is_waiting()) {
     after_wait();
   } else {
     rest();
@@ -61,7 +61,7 @@ void StreamRequest::on_posted() noexcept {
 
 void StreamRequest::recycle() noexcept {
   received_.clear();
-  reset_request();
+  infer_.reset();
   if (thread_.loop.is_current()) {
     rest();
   } else {

@@ -19,14 +19,11 @@ std::string event(std::string_view json) { return cat("data: ", json, "\n\n"); }
 }  // namespace
 
 GenerateCall::GenerateCall(ThreadContext& context, const Route& route)
-    : ModelCall(context, route), streams_(route.endpoint == Endpoint::kGenerateStream) {
-  regions.set_source(*context.frontend.server.shared_memory, {}, context.frontend.server.device_memory.get());
-  parts_.owned.set_charge(memory);
-}
+    : ModelCall(context, route, {}), streams_(route.endpoint == Endpoint::kGenerateStream) {}
 
 void GenerateCall::on_posted() noexcept {
-  if (is_waiting()) {
-    resume();
+  if (path_.is_waiting()) {
+    path_.resume();
   } else {
     flush();
   }
@@ -38,19 +35,18 @@ Result<bool> GenerateCall::parse_request() noexcept {
   if (!encoding.ok() || encoding.value() != Encoding::kIdentity) {
     return invalid_argument(messages::kOnlyIdentity);
   }
-  if (body_.size() > kLargeBytes) {
-    return read_elsewhere(*context_.frontend.large_work, &GenerateCall::hand_over);
-  }
-  ATOLL_RETURN_IF_ERROR(reason(context_.generate_reader.read(body_.text(), model->info(), request, parts_)));
+  if (body_.size() > kLargeBytes) return path_.read_elsewhere(*context_.frontend.large_work);
+  ATOLL_RETURN_IF_ERROR(infer_.memory.reason(
+      context_.generate_reader.read(body_.text(), infer_.model->info(), infer_.request, parts_)));
   return true;
 }
 
 Status GenerateCall::read_large() noexcept {
   const uint64_t parsing_bytes = kParsingGrowth * body_.size();
-  ATOLL_RETURN_IF_ERROR(charge(parsing_bytes));
+  ATOLL_RETURN_IF_ERROR(infer_.memory.add(parsing_bytes));
   GenerateRequestReader reader(InputLimits{context_.frontend.settings.max_input_bytes});
-  Status status = reader.read(body_.text(), model->info(), request, parts_);
-  memory.reduce(parsing_bytes);
+  Status status = reader.read(body_.text(), infer_.model->info(), infer_.request, parts_);
+  infer_.memory.reduce(parsing_bytes);
   return status;
 }
 
@@ -61,15 +57,15 @@ Status GenerateCall::read_head() noexcept {
 }
 
 void GenerateCall::drop_body() noexcept {
-  memory.reduce(body_.size());
+  infer_.memory.reduce(body_.size());
   context_.buffers.give(std::move(body_));
 }
 
 void GenerateCall::refuse(const Status& status) noexcept {
   drop_body();
   final_seen_here_ = true;
-  if (channel_ != nullptr) http::answer_error(*channel_, status, request.retry_after_ms);
-  done(kAnswerPart);
+  if (channel_ != nullptr) http::answer_error(*channel_, status, infer_.request.retry_after_ms);
+  infer_.done(kAnswerPart);
 }
 
 Status GenerateCall::check_output(const OutputTensor& output, uint64_t size_bytes) noexcept {
@@ -82,7 +78,7 @@ int GenerateCall::write_response(Response& response, std::string* text) noexcept
   Status status = std::move(response.error);
   if (status.ok()) {
     json_.reset();
-    status = write_generate_response(model->info(), request, response, json_);
+    status = write_generate_response(infer_.model->info(), infer_.request, response, json_);
   }
   *text = status.ok() ? std::string(json_.text()) : error_json(client_text(status));
   return http_status(status.code());
@@ -97,8 +93,8 @@ void GenerateCall::on_response(Response* response, uint32_t flags) noexcept {
       if (responses_ == 0) http_status_ = status;
     }
     ++responses_;
-    discard(response);
-    uncharge_outputs();
+    infer_.discard(response);
+    infer_.outputs.uncharge();
   }
   if (!streams_) {
     if (responses_ == 1 && !text.empty()) only_ = std::move(text);
@@ -120,7 +116,7 @@ void GenerateCall::cut() noexcept {
                             context_.frontend.settings.max_stream_backlog_bytes,
                             " bytes wait for it, and the request was cancelled"))),
        Outbox::kCut);
-  request.cancellation.cancel();
+  infer_.request.cancellation.cancel();
 }
 
 void GenerateCall::push(std::string text, uint32_t marks) noexcept {
@@ -139,7 +135,7 @@ void GenerateCall::flush() noexcept {
   // Answering may end the exchange, and the client's going the request; this object stays, as its end is open.
   if (channel_ != nullptr && !streams_) {
     if (end) {
-      trace("HTTP_SEND_START");
+      infer_.trace("HTTP_SEND_START");
       channel_->answer_text(
           {.http_status = http_status_, .content_type = kJsonType, .retry_after_ms = retry_after_ms()},
           std::move(texts.front()));
@@ -148,7 +144,7 @@ void GenerateCall::flush() noexcept {
     answer_stream(std::move(texts), marks != 0);
   }
   if (end) {
-    done(kAnswerPart);
+    infer_.done(kAnswerPart);
     return;
   }
   if (outbox_.finish(marks)) context_.post(*this);
@@ -157,7 +153,7 @@ void GenerateCall::flush() noexcept {
 void GenerateCall::answer_stream(std::vector<std::string> texts, bool end) noexcept {
   if (!begun_) {
     begun_ = true;
-    trace("HTTP_SEND_START");
+    infer_.trace("HTTP_SEND_START");
     channel_->begin_stream(
         {.http_status = http_status_, .content_type = kEventStreamType, .retry_after_ms = retry_after_ms()});
   }
@@ -173,21 +169,21 @@ void GenerateCall::answer_stream(std::vector<std::string> texts, bool end) noexc
 void GenerateCall::on_stream_written(size_t bytes) noexcept { outbox_.written(bytes); }
 
 void GenerateCall::on_written() noexcept {
-  trace("HTTP_SEND_END");
+  infer_.trace("HTTP_SEND_END");
   channel_ = nullptr;
-  done(kExchangePart);
+  infer_.done(kExchangePart);
 }
 
 void GenerateCall::on_gone() noexcept {
   channel_ = nullptr;
-  if (!final_seen_here_) request.cancellation.cancel();
-  done(kExchangePart);
+  if (!final_seen_here_) infer_.request.cancellation.cancel();
+  infer_.done(kExchangePart);
 }
 
 void GenerateCall::recycle() noexcept {
   // The pass goes last: with it the instance may be stopped.
   Pass pass = std::move(pass_);
-  reset_request();
+  infer_.reset();
   delete this;
 }
 

@@ -8,15 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "frontends/common/call/infer_context.h"
-#include "frontends/common/json/json_output.h"
-#include "frontends/http/codec/reply_form.h"
 #include "frontends/http/model_call.h"
 #include "frontends/http/outbox.h"
 
 namespace atl::frontends::http {
 
-class GenerateCall final : public ModelCall<InferContext> {
+class GenerateCall final : public ModelCall {
  public:
   GenerateCall(ThreadContext& context, const Route& route);
 
@@ -29,7 +26,7 @@ class GenerateCall final : public ModelCall<InferContext> {
   void on_posted() noexcept override;
 
  private:
-  ~GenerateCall() override = default;
+  virtual ~GenerateCall() = default;
 
   void drop_body() noexcept;
   /// The response as the client is to see it. \returns the HTTP status it would have as the only one
@@ -40,13 +37,15 @@ class GenerateCall final : public ModelCall<InferContext> {
   /// Gives what was pushed to the connection. [connection]
   void flush() noexcept;
   void answer_stream(std::vector<std::string> texts, bool end) noexcept;
-  uint32_t retry_after_ms() const noexcept { return http_status_ == 200 ? 0 : request.retry_after_ms; }
+  uint32_t retry_after_ms() const noexcept { return http_status_ == 200 ? 0 : infer_.request.retry_after_ms; }
 
-  // --- InferContext ---
+  // --- CallSteps ---
   Result<bool> parse_request() noexcept override;
   Status read_large() noexcept override;
   Status read_head() noexcept override;
   void refuse(const Status& status) noexcept override;
+
+  // --- ResponseReceiver ---
   Status check_output(const OutputTensor& output, uint64_t size_bytes) noexcept override;
   void on_response(Response* response, uint32_t flags) noexcept override;
   void recycle() noexcept override;
@@ -59,8 +58,6 @@ class GenerateCall final : public ModelCall<InferContext> {
   bool final_seen_here_ = false;
 
   // Of the thread that brings responses.
-  InferParts parts_;
-  JsonOutput json_;
   uint32_t responses_ = 0;
   bool dropping_ = false;  ///< too much waits: nothing more is sent
   std::string only_;       ///< the first response of a call that does not stream

@@ -31,12 +31,8 @@ iovec to_iovec(const void* data, size_t bytes) noexcept { return {const_cast<voi
 
 }  // namespace
 
-HttpInferCall::HttpInferCall(ThreadContext& context, const Route& route) : ModelCall(context, route) {
-  regions.set_source(*context.frontend.server.shared_memory,
-                     {context.frontend.settings.max_input_bytes, "max_input_size"},
-                     context.frontend.server.device_memory.get());
-  parts_.owned.set_charge(memory);
-}
+HttpInferCall::HttpInferCall(ThreadContext& context, const Route& route)
+    : ModelCall(context, route, {context.frontend.settings.max_input_bytes, "max_input_size"}) {}
 
 HttpInferCall::~HttpInferCall() { free_tensors(); }
 
@@ -50,7 +46,7 @@ HttpInferCall* HttpInferCall::make(ThreadContext& context, const Route& route) {
 
 Result<bool> HttpInferCall::parse_request() noexcept {
   if (channel_ == nullptr) return Status(Code::kCancelled, {});  // the head has gone with the client
-  if (model->info().decoupled) return unimplemented(messages::kDecoupled);
+  if (infer_.model->info().decoupled) return unimplemented(messages::kDecoupled);
   const RequestHead& head = channel_->head();
   Result<Encoding> encoding = content_encoding(head.content_encoding);
   if (!encoding.ok()) return std::move(encoding).status();
@@ -61,10 +57,8 @@ Result<bool> HttpInferCall::parse_request() noexcept {
   Result<bool> here = decompress_small();
   if (here.ok() && here.value()) here = has_small_json();
   if (!here.ok()) return here;
-  if (!here.value()) {
-    return read_elsewhere(*context_.frontend.large_work, &HttpInferCall::hand_over);
-  }
-  ATOLL_RETURN_IF_ERROR(reason(parse_body(context_.infer_reader)));
+  if (!here.value()) return path_.read_elsewhere(*context_.frontend.large_work);
+  ATOLL_RETURN_IF_ERROR(infer_.memory.reason(parse_body(context_.infer_reader)));
   return true;
 }
 
@@ -82,7 +76,7 @@ Result<bool> HttpInferCall::decompress_small() noexcept {
   context_.buffers.give(std::exchange(body_, std::move(plain)));
   body_encoding_ = Encoding::kIdentity;
   ATOLL_RETURN_IF_ERROR(std::move(status));
-  ATOLL_RETURN_IF_ERROR(charge(body_.size()));
+  ATOLL_RETURN_IF_ERROR(infer_.memory.add(body_.size()));
   return true;
 }
 
@@ -98,18 +92,18 @@ Status HttpInferCall::read_large() noexcept {
   if (body_encoding_ != Encoding::kIdentity) {
     BodyBuffer plain;
     Status status =
-        guarded("opening the body", [&] { return decompress(body_.bytes(), limit, &plain, &memory); });
+        guarded("opening the body", [&] { return decompress(body_.bytes(), limit, &plain, &infer_.memory); });
     body_ = std::move(plain);
     ATOLL_RETURN_IF_ERROR(std::move(status));
-    if (request.cancellation.cancelled()) return Status(Code::kCancelled, {});
+    if (infer_.request.cancellation.cancelled()) return Status(Code::kCancelled, {});
   }
   std::optional<size_t> json_bytes;
   if (has_json_length_) ATOLL_RETURN_IF_ERROR(read_json_bytes(json_length_, body_.size(), &json_bytes));
   const uint64_t parsing_bytes = kParsingGrowth * json_bytes.value_or(body_.size());
-  ATOLL_RETURN_IF_ERROR(charge(parsing_bytes));
+  ATOLL_RETURN_IF_ERROR(infer_.memory.add(parsing_bytes));
   InferRequestReader reader(InputLimits{limit});
   Status status = parse_body(reader);
-  memory.reduce(parsing_bytes);
+  infer_.memory.reduce(parsing_bytes);
   return status;
 }
 
@@ -118,8 +112,9 @@ Status HttpInferCall::parse_body(InferRequestReader& reader) noexcept {
   if (has_json_length_) {
     ATOLL_RETURN_IF_ERROR(read_json_bytes(json_length_, body_.size(), &infer_body.json_bytes));
   }
-  return guarded("reading the request",
-                 [&] { return reader.read(infer_body, model->info(), request, parts_, regions); });
+  return guarded("reading the request", [&] {
+    return reader.read(infer_body, infer_.model->info(), infer_.request, parts_, infer_.regions);
+  });
 }
 
 bool HttpInferCall::is_large(const Response& response) const noexcept {
@@ -127,45 +122,48 @@ bool HttpInferCall::is_large(const Response& response) const noexcept {
   if (accepted_ != Encoding::kIdentity) {
     for (const OutputTensor& output : response.outputs) bytes += output.buffer.size_bytes;
   }
-  return bytes + kJsonGrowth * json_tensor_bytes(request, parts_.reply, response) > kLargeBytes;
+  return bytes + kJsonGrowth * json_tensor_bytes(infer_.request, parts_.reply, response) > kLargeBytes;
 }
 
-bool HttpInferCall::answer_later(Response& response) noexcept {
-  if (!is_large(response)) return false;
-  context_.frontend.large_work->post(make_task([this, &response] {
-    Status written = write_answer(response);
-    reclaim(&response);
-    // The call may be over with this: everything else of it is done.
-    finish(std::move(written));
-  }));
-  return true;
+void HttpInferCall::on_response(Response* response, uint32_t flags) noexcept {
+  if (!single_.add(infer_, response, flags)) return;
+  Result<Response*> only = single_.take_only(infer_);
+  if (!only.ok()) return refuse(only.status());
+  if (is_large(*only.value())) {
+    context_.frontend.large_work->post(make_task([this, answered = only.value()] { answer(*answered); }));
+  } else {
+    answer(*only.value());
+  }
 }
 
-void HttpInferCall::answer(Response& response) noexcept { finish(write_answer(response)); }
+/// The call may be over with this, if everything else of it is done.
+void HttpInferCall::answer(Response& response) noexcept {
+  Status written = write_answer(response);
+  infer_.reclaim(&response);
+  if (written.ok()) {
+    deliver();
+  } else {
+    refuse(written);
+  }
+}
 
 Status HttpInferCall::write_answer(Response& response) noexcept {
-  Status status = classify_outputs(model->info(), request, response);
-  if (status.ok()) status = regions.check();
-  if (status.ok()) status = charge(kJsonGrowth * json_tensor_bytes(request, parts_.reply, response));
+  Status status = classify_outputs(infer_.model->info(), infer_.request, response);
+  if (status.ok()) status = infer_.regions.check();
+  if (status.ok())
+    status = infer_.memory.add(kJsonGrowth * json_tensor_bytes(infer_.request, parts_.reply, response));
   if (status.ok()) status = guarded("writing the answer", [&] { return write_reply(response); });
-  drop_outputs(response);
+  infer_.outputs.drop(response);
   if (status.ok() && encoding_ != Encoding::kIdentity) {
-    status = charge(head_.content_length);
+    status = infer_.memory.add(head_.content_length);
     if (status.ok()) status = guarded("compressing the answer", [&] { return compress_reply(); });
   }
   return status;
 }
 
-void HttpInferCall::finish(Status written) noexcept {
-  if (written.ok()) {
-    deliver();
-  } else {
-    answer_error(written);
-  }
-}
-
 Status HttpInferCall::write_reply(Response& response) {
-  Result<InferReply> written = write_infer_response(model->info(), request, parts_.reply, response, json_);
+  Result<InferReply> written =
+      write_infer_response(infer_.model->info(), infer_.request, parts_.reply, response, json_);
   if (!written.ok()) return std::move(written).status();
   const InferReply& reply = written.value();
   head_ = {.content_type = reply.content_type(), .content_length = reply.total_bytes};
@@ -202,13 +200,13 @@ Status HttpInferCall::compress_reply() {
   return {};
 }
 
-void HttpInferCall::answer_error(const Status& status) noexcept {
+void HttpInferCall::refuse(const Status& status) noexcept {
   free_tensors();
   error_ = error_json(client_text(status));
   head_ = {.http_status = http_status(status.code()),
            .content_type = kJsonType,
            .content_length = error_.size(),
-           .retry_after_ms = request.retry_after_ms};
+           .retry_after_ms = infer_.request.retry_after_ms};
   if (status.message() == messages::kUnsupportedCompression)
     head_.extra = "Accept-Encoding: gzip, deflate\r\n";
   reply_.assign(1, to_iovec(error_.data(), error_.size()));
@@ -224,8 +222,8 @@ void HttpInferCall::deliver() noexcept {
 }
 
 void HttpInferCall::on_posted() noexcept {
-  if (is_waiting()) {
-    resume();
+  if (path_.is_waiting()) {
+    path_.resume();
     return;
   }
   if (!recycled_) {
@@ -243,23 +241,23 @@ void HttpInferCall::on_posted() noexcept {
 void HttpInferCall::send_reply() noexcept {
   if (channel_ != nullptr) {
     sent_ = true;
-    trace("HTTP_SEND_START");
+    infer_.trace("HTTP_SEND_START");
     channel_->answer(head_, reply_);
   }
-  done(kAnswerPart);
+  infer_.done(kAnswerPart);
 }
 
 void HttpInferCall::on_written() noexcept {
-  trace("HTTP_SEND_END");
+  infer_.trace("HTTP_SEND_END");
   free_tensors();
-  done(kExchangePart);
+  infer_.done(kExchangePart);
 }
 
 void HttpInferCall::on_gone() noexcept {
   channel_ = nullptr;
   // The answer may come while this cancels; the object stays, as its exchange is open.
-  if (!sent_) request.cancellation.cancel();
-  done(kExchangePart);
+  if (!sent_) infer_.request.cancellation.cancel();
+  infer_.done(kExchangePart);
 }
 
 void HttpInferCall::free_tensors() noexcept {
@@ -270,7 +268,7 @@ void HttpInferCall::free_tensors() noexcept {
 
 void HttpInferCall::recycle() noexcept {
   free_tensors();
-  reset_request();
+  infer_.reset();
   parts_.reset();
   json_.reset();
   compressed_ = {};

@@ -11,19 +11,17 @@
 #include <string>
 #include <vector>
 
-#include "frontends/common/call/unary_infer_context.h"
-#include "frontends/common/json/json_output.h"
-#include "frontends/http/codec/reply_form.h"
+#include "frontends/common/call/single_response.h"
 #include "frontends/http/model_call.h"
 
 namespace atl::frontends::http {
 
 /// Taken from its thread's pool and given back to it.
-class HttpInferCall final : public ModelCall<UnaryInferContext> {
+class HttpInferCall final : public ModelCall {
  public:
   static HttpInferCall* make(ThreadContext& context, const Route& route);
   HttpInferCall(ThreadContext& context, const Route& route);
-  ~HttpInferCall() override;
+  virtual ~HttpInferCall();
 
   // --- Call ---
   void on_written() noexcept override;
@@ -41,7 +39,7 @@ class HttpInferCall final : public ModelCall<UnaryInferContext> {
   bool is_large(const Response& response) const noexcept;
   /// All of the answer, ready to be sent. [any]
   Status write_answer(Response& response) noexcept;
-  void finish(Status written) noexcept;
+  void answer(Response& response) noexcept;
   Status write_reply(Response& response);
   Status compress_reply();
   /// The answer is complete: to the client with it. [any]
@@ -49,12 +47,13 @@ class HttpInferCall final : public ModelCall<UnaryInferContext> {
   void send_reply() noexcept;
   void free_tensors() noexcept;
 
-  // --- UnaryInferContext ---
+  // --- CallSteps ---
   Result<bool> parse_request() noexcept override;
   Status read_large() noexcept override;
-  bool answer_later(Response& response) noexcept override;
-  void answer(Response& response) noexcept override;
-  void answer_error(const Status& status) noexcept override;
+  void refuse(const Status& status) noexcept override;
+
+  // --- ResponseReceiver ---
+  void on_response(Response* response, uint32_t flags) noexcept override;
   void recycle() noexcept override;
 
   // Of the connection's thread.
@@ -62,14 +61,13 @@ class HttpInferCall final : public ModelCall<UnaryInferContext> {
   Encoding body_encoding_ = Encoding::kIdentity;
   bool has_json_length_ = false;
   std::string json_length_;
-  InferParts parts_;
 
   // The answer: made on the thread that answers, then handed to the connection's.
+  SingleResponse single_;
   bool recycled_ = false;
   Encoding accepted_ = Encoding::kIdentity;
   Encoding encoding_ = Encoding::kIdentity;
   ReplyHead head_;
-  JsonOutput json_;
   std::string error_;
   std::vector<iovec> reply_;
   std::string small_tensors_;

@@ -21,7 +21,7 @@ class AskedFrontend final : public MetricSourceUnderTest {
   void use() override {
     const double before = requests();
     EXPECT_EQ(client_->ask("GET /v2/health/live HTTP/1.1\r\nHost: test\r\n\r\n").status, 200);
-    EXPECT_TRUE(http::eventually([&] { return requests() > before; })) << "counted after it is answered";
+    EXPECT_TRUE(frontends::eventually([&] { return requests() > before; })) << "counted after it is answered";
   }
 
  private:

@@ -5,59 +5,73 @@
 
 #include "atoll/core/gate.h"
 #include "frontends/common/call/body_buffer.h"
+#include "frontends/common/call/call_path.h"
 #include "frontends/common/codec/wire_messages.h"
 #include "frontends/common/http/call.h"
+#include "frontends/common/json/json_output.h"
 #include "frontends/http/call_support.h"
+#include "frontends/http/codec/reply_form.h"
 #include "frontends/http/route_table.h"
 #include "frontends/http/thread_context.h"
 
 namespace atl::frontends::http {
 
-/// \tparam Context  an InferContext
-template <class Context>
-class ModelCall : public Context, public Call, public Posted {
+class ModelCall : public Call, public Posted, protected CallSteps, protected ResponseReceiver {
  public:
   void run(Channel& channel) noexcept final {
     channel_ = &channel;
-    this->begin(kExchangePart | kAnswerPart);
-    HttpContext& frontend = context_.frontend;
-    pass_ = frontend.calls.enter();
+    infer_.begin(kExchangePart | kAnswerPart);
+    pass_ = context_.frontend.calls.enter();
     if (!pass_) {
-      this->refuse_call(unavailable(frontends::messages::kServerExiting));
+      path_.refuse(unavailable(frontends::messages::kServerExiting));
       return;
     }
     body_ = channel.take_body();
-    this->memory = channel.take_charge();
-    Status charged = this->charge_all(Context::kRequestBytes + body_.size());
-    this->begin_call({*frontend.server.router, *frontend.server.catalog, frontend.host.registry()},
-                     route_.model,
-                     charged.ok() ? route_version(frontend.server, route_) : std::move(charged));
+    infer_.memory = channel.take_charge();
+    find_model(infer_.memory.cover(InferContext::kRequestBytes + body_.size()));
   }
 
  protected:
-  ModelCall(ThreadContext& context, const Route& route) : context_(context), route_(route) {
-    this->memory.set_source(*context.frontend.server.request_memory, Code::kUnavailable);
+  /// \param limit  of what is copied out of shared memory
+  ModelCall(ThreadContext& context, const Route& route, CopyLimit limit) : context_(context), route_(route) {
+    const ServerAccess& server = context.frontend.server;
+    infer_.regions.set_source(*server.shared_memory, limit, server.device_memory.get());
+    infer_.memory.set_source(*server.request_memory, Code::kUnavailable);
+    parts_.owned.set_charge(infer_.memory);
   }
-  ~ModelCall() override = default;
+  virtual ~ModelCall() = default;
 
+  // --- CallSteps ---
+  bool find_model(Status charged) noexcept final {
+    const HttpContext& frontend = context_.frontend;
+    return path_.find({*frontend.server.router, *frontend.server.catalog, frontend.host.registry()},
+                      route_.model,
+                      charged.ok() ? route_version(frontend.server, route_) : std::move(charged));
+  }
   Status read_head() noexcept override {
     if (channel_ == nullptr) return Status(Code::kCancelled, {});  // the head has gone with the client
-    const ModelInfo& info = this->model->info();
-    ATOLL_RETURN_IF_ERROR(http::read_head(context_.frontend, channel_->head(), info, this->request));
-    this->trace("HTTP_RECV_START", channel_->received_first_ns());
-    this->trace("HTTP_RECV_END", channel_->received_last_ns());
+    const ModelInfo& info = infer_.model->info();
+    ATOLL_RETURN_IF_ERROR(http::read_head(context_.frontend, channel_->head(), info, infer_.request));
+    infer_.trace("HTTP_RECV_START", channel_->received_first_ns());
+    infer_.trace("HTTP_RECV_END", channel_->received_last_ns());
     return {};
   }
   void about_to_wait() noexcept final { channel_->keep_head(); }
   void to_own_thread() noexcept final { context_.post(*this); }
 
   ThreadContext& context_;
+  InferContext infer_{*this};
+  CallPath path_{infer_, *this};
   Pass pass_;
 
   // Of the connection's thread.
   Channel* channel_ = nullptr;  ///< null: the client has gone, or has all it will get
   Route route_;                 ///< valid while run() runs or the request waits, as is the head
   BodyBuffer body_;
+
+  // Of the thread that reads the request, then of the one that brings responses.
+  InferParts parts_;
+  JsonOutput json_;
 };
 
 }  // namespace atl::frontends::http

@@ -30,7 +30,7 @@ class Outbox {
     std::lock_guard lock(mutex_);
     if (!piece.empty()) content_.pieces.push_back(std::move(piece));
     content_.marks |= marks;
-    return !std::exchange(is_told_, true);
+    return !std::exchange(is_notified_, true);
   }
   /// Whether a piece may still wait. A single one may be larger than `most` if nothing else waits. [any]
   bool has_room(uint64_t bytes, uint64_t most) const noexcept {
@@ -49,8 +49,8 @@ class Outbox {
   /// \returns true: something was pushed meanwhile, and the thread is to be told
   bool finish(uint32_t taken) noexcept {
     std::lock_guard lock(mutex_);
-    is_told_ = !content_.pieces.empty() || content_.marks != taken;
-    return is_told_;
+    is_notified_ = !content_.pieces.empty() || content_.marks != taken;
+    return is_notified_;
   }
   void written(uint64_t bytes) noexcept { waiting_bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
 
@@ -58,7 +58,7 @@ class Outbox {
   std::atomic<uint64_t> waiting_bytes_{0};
   std::mutex mutex_;  ///< guards what follows
   Content content_;
-  bool is_told_ = false;
+  bool is_notified_ = false;
 };
 
 }  // namespace atl::frontends::http

@@ -25,13 +25,13 @@ class HttpCall final : public SinkUnderTest, private frontends::http::HttpFronte
     start();
     client_.emplace(client());
     client_->send(HttpFrontendTest::request("POST", "/v2/models/m/" + endpoint, body));
-    EXPECT_TRUE(frontends::http::eventually([this] { return held_ != nullptr; }));
+    EXPECT_TRUE(frontends::eventually([this] { return held_ != nullptr; }));
   }
   Request& request() override { return *held_; }
   int ends(int expected) override {
     if (expected != 0) {
       (void)client_->receive();
-      EXPECT_TRUE(frontends::http::eventually([this] { return calls() == 0 && model_->references() == 0; }));
+      EXPECT_TRUE(frontends::eventually([this] { return calls() == 0 && model_->references() == 0; }));
     }
     return calls() == 0 ? 1 : 0;
   }

@@ -1,19 +1,14 @@
-// How a run answers: what it sends, when, and where the bytes are.
-#include <cstring>
-#include <string>
+#include "schedulers/ensemble/ensemble_answer.h"
+
 #include <utility>
 
 #include "atoll/memory/memory.h"
-#include "schedulers/ensemble/ensemble_run.h"
 #include "schedulers/ensemble/ensemble_scheduler.h"
 #include "schedulers/ensemble/sequence_parameters.h"
 #include "schedulers/ensemble/shapes.h"
 
 namespace atl::ensemble {
 namespace {
-
-/// In the sink_data of an output that is written into a response of the request: a pointer to where, and this bit.
-constexpr uint64_t kDirectBit = 1;
 
 /// Buffers one after the other to one.
 Status gather(const Buffer& to, std::span<const Buffer> from) {
@@ -29,59 +24,41 @@ Status gather(const Buffer& to, std::span<const Buffer> from) {
 }  // namespace
 
 /// In the arena of the member's response.
-struct EnsembleRun::DirectOutput {
+struct EnsembleAnswer::DirectOutput {
   Response* client = nullptr;
   uint32_t index = 0;  ///< of the output in it
 };
 
-// --- memory of the steps' outputs ---
-
-Status EnsembleRun::allocate(StepRun& step, Response& response, OutputTensor& output, uint64_t size_bytes,
-                             MemoryKind preferred_kind, int64_t preferred_device_id) noexcept {
-  bool ahead = false;
-  for (const StepGraph::StepOutput& mapped : graph_.steps[step.step].outputs) {
-    if (!is_same_name(mapped.name, output.name)) continue;
-    if (plan_->direct[mapped.tensor] != 0) {
-      return allocate_direct(response, output, mapped.tensor, size_bytes, preferred_kind,
-                             preferred_device_id);
-    }
-    // A trace that has the tensors would wait for them.
-    const Trace* trace = request_->trace;
-    ahead = graph_.tensors[mapped.tensor].device_ordered && (trace == nullptr || !trace->wants_tensors());
-    // What is copied into a response as well is read by the CPU.
-    if (plan_->position[mapped.tensor] != kNone) preferred_kind = MemoryKind::kCpu;
-  }
-  ATOLL_RETURN_IF_ERROR(
-      ensemble_.memory().allocate(output, size_bytes, preferred_kind, preferred_device_id, ahead));
-  const uint64_t held = held_bytes_.fetch_add(size_bytes, std::memory_order_relaxed) + size_bytes;
-  uint64_t most = most_bytes_.load(std::memory_order_relaxed);
-  while (most < held && !most_bytes_.compare_exchange_weak(most, held, std::memory_order_relaxed)) {
-  }
-  return {};
+EnsembleAnswer::DirectOutput& EnsembleAnswer::direct_of(const OutputTensor& output) noexcept {
+  return *reinterpret_cast<DirectOutput*>(output.sink_data & ~kDirectBit);
 }
 
-void EnsembleRun::free(OutputTensor& output) noexcept {
-  if ((output.sink_data & kDirectBit) != 0) return free_direct(output);
-  held_bytes_.fetch_sub(ensemble_.memory().free(output), std::memory_order_relaxed);
+void EnsembleAnswer::begin(Request& request, const Plan& plan) noexcept {
+  request_ = &request;
+  plan_ = &plan;
+  responses_ = 0;
+  sequence_ = {request.sequence, request.sequence_flags, false};
+  client_ = discarded_ = nullptr;
+  client_broken_ = false;
 }
 
-Status EnsembleRun::allocate_direct(Response& response, OutputTensor& output, uint32_t tensor,
-                                    uint64_t size_bytes, MemoryKind kind, int64_t device_id) {
+// --- outputs that members write into it ---
+
+Status EnsembleAnswer::allocate(Response& response, OutputTensor& output, uint32_t tensor,
+                                uint64_t size_bytes, MemoryKind kind, int64_t device_id) {
   std::scoped_lock lock(client_mutex_);
   Response* client = plan_->mode == ResponseMode::kOnce ? client_ : nullptr;
   for (const OutputTensor& before : response.outputs) {
-    if (client != nullptr || (before.sink_data & kDirectBit) == 0) continue;
-    client = reinterpret_cast<DirectOutput*>(before.sink_data & ~kDirectBit)->client;
+    if (client == nullptr && has(before)) client = direct_of(before).client;
   }
   if (client == nullptr) client = request_->sink->new_response();
   if (plan_->mode == ResponseMode::kOnce) client_ = client;
   discarded_ = nullptr;
 
-  const RequestedOutput& wanted = request_->outputs[plan_->position[tensor]];
-  const std::vector<int64_t>& dims = ensemble_.output_dims(graph_.tensors[tensor].output);
-  OutputTensor& made = client->add_output(
-      wanted, output.datatype,
-      shape_for(output.shape, graph_.tensors[tensor].batched, ensemble_.batches(), dims, client->arena()));
+  const StepGraph::Tensor& written = ensemble_.graph().tensors[tensor];
+  OutputTensor& made = client->add_output(request_->outputs[plan_->position[tensor]], output.datatype,
+                                          shape_for(output.shape, written.batched, ensemble_.batches(),
+                                                    ensemble_.output_dims(written.output), client->arena()));
   auto& direct = *response.arena().make<DirectOutput>();
   direct.client = client;
   direct.index = client->outputs.size() - 1;
@@ -94,193 +71,151 @@ Status EnsembleRun::allocate_direct(Response& response, OutputTensor& output, ui
   return {};
 }
 
-/// The member's response is there: what it made of the output holds for the client's, too.
-Response* EnsembleRun::take_direct(OutputTensor& output) {
-  if ((output.sink_data & kDirectBit) == 0) return nullptr;  // it has no memory: as if it were left out
-  const auto& direct = *reinterpret_cast<DirectOutput*>(output.sink_data & ~kDirectBit);
-  std::scoped_lock lock(client_mutex_);
-  OutputTensor& made = direct.client->outputs[direct.index];
-  made.buffer.size_bytes = output.buffer.size_bytes;
-  made.buffer.ready_after = output.buffer.ready_after;
-  output.sink_data = 0;
-  return direct.client;
-}
-
-/// The member dropped its response.
-void EnsembleRun::free_direct(OutputTensor& output) noexcept {
-  const auto& direct = *reinterpret_cast<DirectOutput*>(output.sink_data & ~kDirectBit);
+void EnsembleAnswer::free(OutputTensor& output) noexcept {
+  Response* client = direct_of(output).client;
   output.sink_data = 0;
   std::scoped_lock lock(client_mutex_);
   if (plan_->mode == ResponseMode::kOnce) {
     client_broken_ = true;
-  } else if (direct.client != discarded_) {
-    discarded_ = direct.client;
-    request_->sink->discard(direct.client);
+  } else if (client != discarded_) {
+    discarded_ = client;
+    request_->sink->discard(client);
   }
+}
+
+// --- what has come ---
+
+void EnsembleAnswer::note_sequence(const SequenceFields& fields) {
+  sequence_ = fields;
+  if (!fields.overridden) return;
+  sequence_text_ = fields.id.text;
+  sequence_.id.text = sequence_text_;
+}
+
+/// What the member made of the output holds for the client's, too. One without memory is as if it were left out.
+void EnsembleAnswer::add(uint32_t tensor, uint64_t iteration, OutputTensor* output) {
+  Response* written_to = nullptr;
+  if (output != nullptr && has(*output)) {
+    const DirectOutput& direct = direct_of(*output);
+    std::scoped_lock lock(client_mutex_);
+    OutputTensor& made = direct.client->outputs[direct.index];
+    made.buffer.size_bytes = output->buffer.size_bytes;
+    made.buffer.ready_after = output->buffer.ready_after;
+    output->sink_data = 0;
+    written_to = direct.client;
+  }
+  if (plan_->mode == ResponseMode::kOnce) {
+    values_.add(tensor, iteration);
+  } else if (written_to != nullptr) {
+    client_ = written_to;
+  }
+}
+
+/// One that has none of the outputs is a response nevertheless.
+void EnsembleAnswer::note_response(uint32_t step) {
+  const bool is_answer = plan_->mode == ResponseMode::kDirect && step == plan_->answering_step;
+  if (is_answer && client_ == nullptr) client_ = request_->sink->new_response();
 }
 
 // --- what is sent ---
 
-bool EnsembleRun::is_due(uint64_t iteration) {
+bool EnsembleAnswer::is_due(uint64_t iteration) {
   if (plan_->mode != ResponseMode::kCopied || (iteration != 0 && !plan_->iterates)) return false;
   for (uint32_t tensor : plan_->outputs) {
-    if (values_[tensor].find(iteration) == nullptr) return false;
+    if (values_.find(tensor, iteration) == nullptr) return false;
   }
   return true;
 }
 
-void EnsembleRun::settle(std::unique_lock<std::mutex>& lock) {
-  if (sending_) return;  // that thread looks again
-  sending_ = true;
-  send_due(lock);
-  sending_ = false;
-  if (in_flight_ != 0) return;
-  is_over_ = true;
-  lock.unlock();
-  complete();
+EnsembleAnswer::Due EnsembleAnswer::take_due() {
+  Due due;
+  due.response = std::exchange(client_, nullptr);
+  if (due.response == nullptr) take_values();
+  due.sequence = sequence_;
+  due.sequence_text = sequence_.id.text;
+  return due;
 }
 
-/// All but the last one, which says that it is.
-void EnsembleRun::send_due(std::unique_lock<std::mutex>& lock) {
-  while (failure_.ok() &&
-         (is_due(responses_) || (plan_->mode == ResponseMode::kDirect && client_ != nullptr))) {
-    if (in_flight_ == 0 && !is_due(responses_ + 1)) return;
-    Response* response = std::exchange(client_, nullptr);
-    Status status;
-    if (response == nullptr) take_due_values();
-    SequenceFields answered = answered_;
-    const std::string text(answered.id.text);
-    answered.id.text = text;
-    lock.unlock();
-    if (response == nullptr) status = make_copied(&response);
-    if (status.ok()) {
-      add_sequence_parameters(answered, *response);
-      request_->sink->send(response, 0);
-    }
-    lock.lock();
-    if (!status.ok() && failure_.ok()) failure_ = std::move(status);
-    for (uint32_t tensor : plan_->outputs) use(tensor, responses_);
-    ++responses_;
-  }
-}
-
-void EnsembleRun::take_due_values() {
-  due_values_.clear();
+void EnsembleAnswer::take_values() {
+  taken_.clear();
   for (uint32_t tensor : plan_->outputs) {
-    Value* value = values_[tensor].find(responses_);
-    due_values_.push_back(*value);
-    if (value->kept != nullptr) note_answered(value->kept->sequence);
+    const Value& value = *values_.find(tensor, responses_);
+    taken_.push_back(value);
+    if (value.kept != nullptr) note_sequence(value.kept->sequence);
   }
 }
 
-Status EnsembleRun::make_copied(Response** response) {
+Status EnsembleAnswer::send(Due& due) {
+  if (due.response == nullptr) ATOLL_RETURN_IF_ERROR(copy(&due.response));
+  due.sequence.id.text = due.sequence_text;
+  add_sequence_parameters(due.sequence, *due.response);
+  request_->sink->send(due.response, 0);
+  return {};
+}
+
+void EnsembleAnswer::end_send() {
+  for (uint32_t tensor : plan_->outputs) values_.use(tensor, responses_);
+  ++responses_;
+}
+
+Status EnsembleAnswer::copy(Response** response) {
   *response = request_->sink->new_response();
-  Status status = copy_outputs(**response);
+  Status status = copy_values(**response);
   if (!status.ok()) request_->sink->discard(std::exchange(*response, nullptr));
   return status;
 }
 
-Status EnsembleRun::copy_outputs(Response& response) {
-  for (uint32_t i = 0; i < due_values_.size(); ++i) {
-    if (plan_->direct[plan_->outputs[i]] != 0 || due_values_[i].empty) continue;
-    ATOLL_RETURN_IF_ERROR(copy_output(response, i, due_values_[i]));
+Status EnsembleAnswer::copy_values(Response& response) {
+  for (uint32_t i = 0; i < taken_.size(); ++i) {
+    const Value& value = taken_[i];
+    if (plan_->direct[plan_->outputs[i]] != 0 || value.empty) continue;
+    const StepGraph::Tensor& tensor = ensemble_.graph().tensors[plan_->outputs[i]];
+    OutputTensor& made =
+        response.add_output(request_->outputs[i], value.datatype,
+                            shape_for(value.shape, tensor.batched, ensemble_.batches(),
+                                      ensemble_.output_dims(tensor.output), response.arena()));
+    ATOLL_RETURN_IF_ERROR(response.allocate(made, value.size_bytes));
+    ATOLL_RETURN_IF_ERROR(gather(made.buffer, value.buffers));
   }
   return {};
 }
 
-Status EnsembleRun::copy_output(Response& response, uint32_t position, const Value& value) {
-  const StepGraph::Tensor& tensor = graph_.tensors[plan_->outputs[position]];
-  OutputTensor& made = response.add_output(request_->outputs[position], value.datatype,
-                                           shape_for(value.shape, tensor.batched, ensemble_.batches(),
-                                                     ensemble_.output_dims(tensor.output), response.arena()));
-  ATOLL_RETURN_IF_ERROR(response.allocate(made, value.size_bytes));
-  return gather(made.buffer, value.buffers);
-}
-
-// --- the end ---
-
-Status EnsembleRun::finish(Response** response) {
+Status EnsembleAnswer::finish(Response** response) {
   if (plan_->mode == ResponseMode::kOnce) return finish_once(response);
   if (client_ != nullptr) {
     *response = std::exchange(client_, nullptr);
   } else if (is_due(responses_)) {
-    take_due_values();
-    ATOLL_RETURN_IF_ERROR(make_copied(response));
+    take_values();
+    return copy(response);
   }
   return {};
 }
 
-Status EnsembleRun::finish_once(Response** response) {
-  due_values_.clear();
+Status EnsembleAnswer::finish_once(Response** response) {
+  const StepGraph& graph = ensemble_.graph();
+  taken_.clear();
   for (uint32_t tensor : plan_->outputs) {
-    Value* value = values_[tensor].find(0);
+    const Value* value = values_.find(tensor, 0);
     if (value == nullptr) {
-      return invalid_argument(graph_.failure_prefix(), "[request id: ",
+      return invalid_argument(graph.failure_prefix(), "[request id: ",
                               request_->id.empty() ? std::string_view("<id_unknown>") : request_->id,
                               "] unexpected deadlock, at least one output is not set while no more ensemble "
                               "steps can be made");
     }
-    due_values_.push_back(*value);
+    taken_.push_back(*value);
   }
   if (client_broken_) {
-    return internal_error(graph_.failure_prefix(),
+    return internal_error(graph.failure_prefix(),
                           "a member dropped a response after it was given memory for it");
   }
   if (client_ == nullptr) client_ = request_->sink->new_response();
-  ATOLL_RETURN_IF_ERROR(copy_outputs(*client_));
+  ATOLL_RETURN_IF_ERROR(copy_values(*client_));
   *response = std::exchange(client_, nullptr);
   return {};
 }
 
-void EnsembleRun::drop_all() {
-  for (TensorValues& values : values_) {
-    values.for_each([this](Value& value) { let_go(value.kept); });
-    values.clear();
-  }
-}
-
-/// Nobody else uses the run any more.
-void EnsembleRun::complete() noexcept {
-  if (listening_) request_->cancellation.stop_listening();
-  if (std::exchange(is_linked_, false)) request_->cancellation.unlink(link_);
-  Request& request = *request_;
-  ResponseSink& sink = *request.sink;
-  Response* response = nullptr;
-  Status failure = std::move(failure_);
-  if (failure.ok()) failure = finish(&response);
-  drop_all();
-  if (client_ != nullptr) sink.discard(std::exchange(client_, nullptr));
-  report(failure);
-  if (!failure.ok()) {
-    request.retry_after_ms = retry_after_ms_;
-    response = sink.new_response();
-    response->error = std::move(failure);
-  } else if (response != nullptr) {
-    add_sequence_parameters(answered_, *response);
-  }
-  const uint64_t most_bytes = most_bytes_.load(std::memory_order_relaxed);
-  EnsembleScheduler& ensemble = ensemble_;
-  sink.send(response, kFinal);
-  (void)request.release().ok();
-  ensemble.run_ended(*this, most_bytes);
-}
-
-/// The steps' times, as if they had followed each other from the start on.
-void EnsembleRun::report(const Status& failure) noexcept {
-  InferenceReporter& reporter = ensemble_.reporter();
-  if (!failure.ok()) {
-    const bool is_cancelled = failure.code() == Code::kCancelled;
-    return reporter.report_failure(*request_,
-                                   is_cancelled ? FailureReason::kCanceled : FailureReason::kOther);
-  }
-  ExecutionTimes times;
-  times.execute_start_ns = start_ns_;
-  times.compute_start_ns = start_ns_ + static_cast<int64_t>(input_ns_);
-  times.compute_end_ns = times.compute_start_ns + static_cast<int64_t>(infer_ns_);
-  times.execute_end_ns = times.compute_end_ns + static_cast<int64_t>(output_ns_);
-  times.request_end_ns = ensemble_.clock().now_ns();
-  reporter.report_request(*request_, true, times);
-  reporter.report_batch(request_->batch_weight(), times);
+void EnsembleAnswer::end() noexcept {
+  if (client_ != nullptr) request_->sink->discard(std::exchange(client_, nullptr));
 }
 
 }  // namespace atl::ensemble

@@ -63,7 +63,6 @@ Status EnsembleScheduler::enqueue(Request& request) noexcept {
     case Entrance::Outcome::kWaits:
       return {};
     case Entrance::Outcome::kFull:
-      run.put_back();
       keep_run(run);
       return schedulers::unavailable_for(request, schedulers::kQueueFullText);
     case Entrance::Outcome::kEntered:

@@ -74,4 +74,17 @@ void Plan::choose_mode(const StepGraph& graph) {
   }
 }
 
+const Plan& ChosenPlan::choose(const StepGraph& graph, const Plan& full, const Request& request) {
+  requested_.clear();
+  bool all = request.outputs.size() == graph.outputs.size();
+  for (size_t i = 0; i < request.outputs.size(); ++i) {
+    const RequestedOutput& output = request.outputs[i];
+    requested_.push_back(static_cast<uint32_t>(output.spec_index));
+    all &= output.spec_index == static_cast<int32_t>(i);
+  }
+  if (!all) own_.make(graph, requested_);
+  plan_ = all ? &full : &own_;
+  return *plan_;
+}
+
 }  // namespace atl::ensemble

@@ -42,4 +42,18 @@ struct Plan {
   std::vector<uint32_t> todo_;
 };
 
+/// The plans of one request after the other. Most ask for all outputs, or none, which is all.
+class ChosenPlan {
+ public:
+  /// \param full  of requests for all outputs, in their order; outlives this
+  const Plan& choose(const StepGraph& graph, const Plan& full, const Request& request);
+  /// The last one that was chosen.
+  const Plan* operator->() const noexcept { return plan_; }
+
+ private:
+  const Plan* plan_ = nullptr;
+  Plan own_;  ///< of a request that does not ask for all outputs
+  std::vector<uint32_t> requested_;
+};
+
 }  // namespace atl::ensemble

@@ -4,6 +4,22 @@
 
 namespace atl::ensemble {
 
+void StepRun::begin(uint32_t of_step, uint64_t of_iteration, Request& parent,
+                    Cancellation& cancelled_with) noexcept {
+  step = of_step;
+  iteration = of_iteration;
+  sequence = {parent.sequence, parent.sequence_flags, false};
+  times = {};
+  last_response = nullptr;
+  ahead = nullptr;
+  retry_after_ms = 0;
+  of(parent, cancelled_with);
+  request.id = parent.id;
+  request.timeout_us = parent.timeout_us;
+  request.parameters = parent.parameters;
+  request.execution_times = &times;
+}
+
 /// What comes before the end, or ahead, goes on at once; what comes with it, when the member has released the request,
 /// so that a step does not begin inside of the one before.
 void StepRun::on_response(Response* response, uint32_t flags) noexcept {

@@ -19,6 +19,9 @@ class StepRun final : public InnerRequest {
 
   EnsembleRun& run() const noexcept { return run_; }
 
+  /// For an iteration of a step, on behalf of the ensemble's request: it has all that but inputs and outputs.
+  void begin(uint32_t of_step, uint64_t of_iteration, Request& parent, Cancellation& cancelled_with) noexcept;
+
   /// Who has asked for it by now; it is due.
   StepRun* next = nullptr;  ///< link for whoever queues it
   uint32_t step = 0;        ///< of the graph

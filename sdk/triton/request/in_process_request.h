@@ -149,7 +149,6 @@ class RequestUse final : public Request, public ResponseSink {
 
   void fill() noexcept;
   void fill_tensors() noexcept;
-  void trace_outputs(const Response& response) noexcept;
   void end_flight() noexcept;
   void done_with_trace(uint32_t parts) noexcept;
   void done(uint32_t parts) noexcept;

@@ -1,6 +1,7 @@
 #include <span>
 #include <utility>
 
+#include "atoll/request/traced_outputs.h"
 #include "atoll/triton/status.h"
 #include "error.h"
 #include "request/in_process_request.h"
@@ -127,7 +128,7 @@ void RequestUse::send(Response* response, uint32_t flags) noexcept {
   if (response != nullptr) {
     if (!std::exchange(responded_, true)) model_->report_first_response(*this);
     object(*response).hand_over(*this);
-    trace_outputs(*response);
+    trace_outputs(trace, *response);
   }
   if (final_seen_) {
     done_with_trace(kFinalPart);
@@ -143,14 +144,6 @@ void RequestUse::send(Response* response, uint32_t flags) noexcept {
 void RequestUse::end_flight() noexcept {
   const void* mine = this;
   handle_->flight.compare_exchange_strong(mine, nullptr, std::memory_order_acq_rel);
-}
-
-void RequestUse::trace_outputs(const Response& response) noexcept {
-  if (trace == nullptr || !trace->wants_tensors()) return;
-  for (const OutputTensor& output : response.outputs) {
-    trace->report_tensor(TraceActivity::kTensorBackendOutput, output.name, output.datatype, output.shape,
-                         {&output.buffer, 1});
-  }
 }
 
 void RequestUse::discard(Response* response) noexcept { object(*response).end(); }

@@ -2,7 +2,6 @@
 // reads them.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <string>
 #include <thread>
 #include <utility>
@@ -11,72 +10,61 @@
 #include "atoll/testing/fake_shared_memory.h"
 #include "atoll/testing/followed_fake.h"
 #include "atoll/testing/gpu/fake_device_memory.h"
+#include "frontends/common/call/infer_context.h"
 #include "frontends/common/call/region_tensors.h"
-#include "frontends/common/call/unary_infer_context.h"
+#include "frontends/common/call/single_response.h"
+#include "frontends/common/testing/output_leaks.h"
 
 namespace atl::frontends {
 namespace {
 
-class TestContext final : public UnaryInferContext {
+class TestCall final : private ResponseReceiver {
  public:
   void start(test::FakeServedModel& served) {
     served.add_reference();
-    model = ModelRef(&served);
-    begin(0);
+    context.model = ModelRef(&served);
+    context.begin(0);
   }
-  Status hand_over() { return submit(); }
 
+  InferContext context{*this};
   std::string answered;  ///< the bytes of the outputs, those in their place as "placed", or the error
-  int live_buffers = 0;
 
  private:
-  Status allocate_output(Response&, OutputTensor& output, uint64_t size_bytes) noexcept override {
-    drop_output(output);
-    output.buffer = {};
-    output.buffer.data = std::malloc(size_bytes + 1);
-    output.buffer.size_bytes = size_bytes;
-    output.sink_data = reinterpret_cast<uint64_t>(output.buffer.data);
-    ++live_buffers;
-    return {};
-  }
-  void drop_output(OutputTensor& output) noexcept override {
-    void* data = reinterpret_cast<void*>(std::exchange(output.sink_data, 0));
-    if (data == nullptr) return;
-    std::free(data);
-    --live_buffers;
-  }
-  void answer(Response& response) noexcept override {
-    for (size_t i = 0; i < response.outputs.size(); ++i) {
-      const OutputTensor& output = response.outputs[i];
-      if (is_placed(request.find_output(output.name, i), output)) {
+  void on_response(Response* response, uint32_t flags) noexcept override {
+    if (!single_.add(context, response, flags)) return;
+    Result<Response*> only = single_.take_only(context);
+    if (!only.ok()) {
+      answered = only.status().message();
+      return;
+    }
+    const ArenaList<OutputTensor>& outputs = only.value()->outputs;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (is_placed(context.request.find_output(outputs[i].name, i), outputs[i])) {
         answered += "placed";
       } else {
-        EXPECT_TRUE(is_host_ready(output.buffer));
-        answered.append(static_cast<const char*>(output.buffer.data), output.buffer.size_bytes);
+        EXPECT_TRUE(is_host_ready(outputs[i].buffer));
+        answered.append(static_cast<const char*>(outputs[i].buffer.data), outputs[i].buffer.size_bytes);
       }
     }
-    drop_outputs(response);
+    context.discard(only.value());
   }
-  void answer_error(const Status& status) noexcept override { answered = status.message(); }
-  // See infer_context_call_test.cc.
-  Result<bool> parse_request() noexcept override { return true; }
-  Status read_head() noexcept override { return {}; }
-  void to_own_thread() noexcept override {}
-  void recycle() noexcept override { reset_request(); }
+  void recycle() noexcept override { context.reset(); }
+
+  SingleResponse single_;
 };
 
 class DeviceOutputsTest : public ::testing::Test {
  protected:
   DeviceOutputsTest() : model_(catalog_.add_identity("m")) {
     EXPECT_TRUE(devices_.open().ok());
-    context_.regions.set_source(shared_memory_.get(), {}, &devices_);
+    call_.context.regions.set_source(shared_memory_.get(), {}, &devices_);
     model_.respond = [this](Request& request) {
       respond_(request);
       (void)request.release().ok();
     };
   }
   ~DeviceOutputsTest() override {
-    EXPECT_EQ(context_.live_buffers, 0);
+    EXPECT_TRUE(leaks_.none());
     EXPECT_EQ(model_.references(), 0);
     devices_.close();
   }
@@ -86,11 +74,11 @@ class DeviceOutputsTest : public ::testing::Test {
   }
   /// \param place  where the output is wanted; data null: anywhere
   void ask(const Buffer& place = {}) {
-    context_.start(model_);
-    RequestedOutput& wanted = context_.request.add_output();
+    call_.start(model_);
+    RequestedOutput& wanted = call_.context.request.add_output();
     wanted.name = "O";
     wanted.placement = place;
-    ASSERT_TRUE(context_.hand_over().ok());
+    ASSERT_TRUE(call_.context.submit().ok());
   }
   static OutputTensor& add(Response& response, uint64_t size_bytes, MemoryKind preferred = MemoryKind::kCpu) {
     const int64_t shape[] = {static_cast<int64_t>(size_bytes)};
@@ -108,23 +96,25 @@ class DeviceOutputsTest : public ::testing::Test {
   test::FollowedFake<SharedMemory> shared_memory_;
   test::FakeModelCatalog catalog_;
   test::FakeServedModel& model_;
-  TestContext context_;
+  const test_support::OutputLeaks leaks_;
+  TestCall call_;
   std::function<void(Request&)> respond_;
 };
 
 TEST_F(DeviceOutputsTest, WhoWritesWithTheCpuNeedNotKnowThatTheClientWantsItOnADevice) {
   provide_devices();
-  const Buffer place = gpu_.make("--------", 1);
-  respond_ = [](Request& request) {
+  const std::string written(test_support::kLargeOutput, 'a');
+  const Buffer place = gpu_.make(std::string(written.size(), '-') + "----", 1);
+  respond_ = [&](Request& request) {
     Response* response = request.sink->new_response();
-    OutputTensor& output = add(*response, 4);
+    OutputTensor& output = add(*response, written.size());
     EXPECT_EQ(output.buffer.kind, MemoryKind::kCpu);
-    write(output, "abcd");
+    write(output, written);
     response->send();
   };
   ask(place);
-  EXPECT_EQ(context_.answered, "placed");
-  EXPECT_EQ(gpu_.read(place), "abcd----");
+  EXPECT_EQ(call_.answered, "placed");
+  EXPECT_EQ(gpu_.read(place), written + "----");
   gpu_.free(place);
 }
 
@@ -141,14 +131,14 @@ TEST_F(DeviceOutputsTest, WhoWritesOnTheDeviceGetsTheClientsPlaceAndItIsWaitedFo
     output.buffer.ready_after = &event;
     device = std::thread([&] {
       while (event.waiting() == 0) std::this_thread::yield();
-      EXPECT_EQ(context_.answered, "");
+      EXPECT_EQ(call_.answered, "");
       event.reach();
     });
     response->send();
   };
   ask(place);
   device.join();
-  EXPECT_EQ(context_.answered, "placed");
+  EXPECT_EQ(call_.answered, "placed");
   gpu_.free(place);
 }
 
@@ -170,7 +160,7 @@ TEST_F(DeviceOutputsTest, BytesThatArriveLaterAreWaitedFor) {
   };
   ask();
   device.join();
-  EXPECT_EQ(context_.answered, "late");
+  EXPECT_EQ(call_.answered, "late");
 }
 
 TEST_F(DeviceOutputsTest, BytesThatAreLostAreAnError) {
@@ -182,7 +172,7 @@ TEST_F(DeviceOutputsTest, BytesThatAreLostAreAnError) {
     response->send();
   };
   ask();
-  EXPECT_EQ(context_.answered, "the device failed");
+  EXPECT_EQ(call_.answered, "the device failed");
 }
 
 TEST_F(DeviceOutputsTest, ABackendsOwnDeviceMemoryIsCopied) {
@@ -193,21 +183,21 @@ TEST_F(DeviceOutputsTest, ABackendsOwnDeviceMemoryIsCopied) {
     response->send();
   };
   ask();
-  EXPECT_EQ(context_.answered, "output 'O' is in GPU memory, expected CPU memory");
-  context_.answered.clear();
+  EXPECT_EQ(call_.answered, "output 'O' is in GPU memory, expected CPU memory");
+  call_.answered.clear();
   provide_devices();
   ask();
-  EXPECT_EQ(context_.answered, "own.");
+  EXPECT_EQ(call_.answered, "own.");
   gpu_.free(own);
 }
 
 TEST_F(DeviceOutputsTest, WhatIsDroppedIsNotFreedUnderTheDevice) {
   test::FakeDeviceEvent discarded, unwanted;
   int waited = 0;
-  auto reach = [&](test::FakeDeviceEvent& event) {
+  auto reach = [&](test::FakeDeviceEvent& event, const OutputTensor& output) {
     return std::thread([&] {
       while (event.waiting() == 0) std::this_thread::yield();
-      EXPECT_EQ(context_.live_buffers, 1);
+      EXPECT_NE(output.sink_data, 0u) << "it is not freed yet";
       ++waited;
       event.reach();
     });
@@ -215,21 +205,22 @@ TEST_F(DeviceOutputsTest, WhatIsDroppedIsNotFreedUnderTheDevice) {
   std::thread device;
   respond_ = [&](Request& request) {
     Response* response = request.sink->new_response();
-    add(*response, 4).buffer.ready_after = &discarded;
-    device = reach(discarded);
+    OutputTensor& first = add(*response, test_support::kLargeOutput);
+    first.buffer.ready_after = &discarded;
+    device = reach(discarded, first);
     request.sink->discard(response);
     device.join();
     response = request.sink->new_response();
     OutputTensor& output = response->add_output("not asked for", DataType::kUint8, {});
-    EXPECT_TRUE(response->allocate(output, 4).ok());
+    EXPECT_TRUE(response->allocate(output, test_support::kLargeOutput).ok());
     output.buffer.ready_after = &unwanted;
-    device = reach(unwanted);
+    device = reach(unwanted, output);
     response->send();
     device.join();
   };
   ask();
   EXPECT_EQ(waited, 2);
-  EXPECT_EQ(context_.answered, "");
+  EXPECT_EQ(call_.answered, "");
 }
 
 }  // namespace

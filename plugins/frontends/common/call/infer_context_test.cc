@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <map>
 #include <string>
 #include <thread>
@@ -13,59 +12,48 @@
 
 #include "atoll/testing/fake_catalog.h"
 #include "frontends/common/call/context_pool.h"
-#include "frontends/common/call/unary_infer_context.h"
+#include "frontends/common/call/single_response.h"
+#include "frontends/common/testing/output_leaks.h"
 
 namespace atl::frontends {
 namespace {
 
-class TestContext final : public UnaryInferContext {
+/// A call with one answer, which is written at once.
+class TestCall final : private ResponseReceiver {
  public:
-  static constexpr uint32_t kWrite = kTransportPart;
+  static constexpr uint32_t kWrite = InferContext::kTransportPart;
 
   void start(test::FakeServedModel& served) {
     served.add_reference();
-    model = ModelRef(&served);
-    begin(kWrite);
+    context.model = ModelRef(&served);
+    context.begin(kWrite);
   }
-  Status hand_over() { return submit(); }
-  void give_up() { abandon(); }
-  bool written() { return done(kWrite); }
+  bool written() { return context.done(kWrite); }
 
+  InferContext context{*this};
   std::atomic<int> recycled{0};
   std::vector<std::string> answers;
   std::vector<std::string> names;  ///< of the outputs of the last answer
-  int live_buffers = 0;
 
  private:
-  Status allocate_output(Response&, OutputTensor& output, uint64_t size_bytes) noexcept override {
-    output.buffer.data = std::malloc(size_bytes + 1);
-    output.buffer.size_bytes = size_bytes;
-    output.sink_data = 1;
-    ++live_buffers;
-    return {};
-  }
-  void drop_output(OutputTensor& output) noexcept override {
-    if (std::exchange(output.sink_data, 0) == 0) return;
-    std::free(output.buffer.data);
-    --live_buffers;
-  }
-  void answer(Response& response) noexcept override {
-    answers.push_back(cat("outputs ", response.outputs.size()));
+  void on_response(Response* response, uint32_t flags) noexcept override {
+    if (!single_.add(context, response, flags)) return;
+    Result<Response*> only = single_.take_only(context);
+    if (!only.ok()) {
+      answers.push_back(std::string(only.status().message()));
+      return;
+    }
+    answers.push_back(cat("outputs ", only.value()->outputs.size()));
     names.clear();
-    for (const OutputTensor& output : response.outputs) names.emplace_back(output.name);
-    drop_outputs(response);
+    for (const OutputTensor& output : only.value()->outputs) names.emplace_back(output.name);
+    context.discard(only.value());
   }
-  void answer_error(const Status& status) noexcept override {
-    answers.push_back(std::string(status.message()));
-  }
-  // See infer_context_call_test.cc.
-  Result<bool> parse_request() noexcept override { return true; }
-  Status read_head() noexcept override { return {}; }
-  void to_own_thread() noexcept override {}
   void recycle() noexcept override {
-    reset_request();
+    context.reset();
     ++recycled;
   }
+
+  SingleResponse single_;
 };
 
 class InferContextTest : public ::testing::Test {
@@ -75,11 +63,11 @@ class InferContextTest : public ::testing::Test {
   }
   ~InferContextTest() override {
     EXPECT_EQ(model_.references(), 0);
-    EXPECT_EQ(context_.live_buffers, 0);
+    EXPECT_TRUE(leaks_.none());
   }
   void hand_over() {
-    context_.start(model_);
-    ASSERT_TRUE(context_.hand_over().ok());
+    call_.start(model_);
+    ASSERT_TRUE(context_.submit().ok());
   }
   /// As a client that has a place for each output and asks for them in this order.
   void ask_for(const std::vector<std::string>& names) {
@@ -101,20 +89,22 @@ class InferContextTest : public ::testing::Test {
   void finish(Response* response) {
     response->send();
     (void)request_->release().ok();
-    context_.written();
+    call_.written();
   }
   Response* response_with_output() {
     Response* response = context_.new_response();
-    const int64_t shape[] = {1};
+    const int64_t shape[] = {test_support::kLargeOutput};
     OutputTensor& output = response->add_output("O", DataType::kUint8, shape);
-    EXPECT_TRUE(response->allocate(output, 1).ok());
+    EXPECT_TRUE(response->allocate(output, test_support::kLargeOutput).ok());
     return response;
   }
 
   test::FakeModelCatalog catalog_;
   test::FakeServedModel& model_;
   Request* request_ = nullptr;
-  TestContext context_;
+  const test_support::OutputLeaks leaks_;
+  TestCall call_;
+  InferContext& context_ = call_.context;
   std::map<std::string, std::string> places_;
 };
 
@@ -123,16 +113,16 @@ TEST_F(InferContextTest, IsReusedOnlyAfterEveryPartInAnyOrder) {
     hand_over();
     std::vector<int> steps = {0, 1, 2};
     for (int i = 0; i < order; ++i) std::next_permutation(steps.begin(), steps.end());
-    const int before = context_.recycled;
+    const int before = call_.recycled;
     for (size_t i = 0; i < steps.size(); ++i) {
-      EXPECT_EQ(context_.recycled, before);
+      EXPECT_EQ(call_.recycled, before);
       if (steps[i] == 0) response_with_output()->send();
       if (steps[i] == 1) (void)request_->release().ok();
-      if (steps[i] == 2) context_.written();
+      if (steps[i] == 2) call_.written();
     }
-    EXPECT_EQ(context_.recycled, before + 1);
+    EXPECT_EQ(call_.recycled, before + 1);
   }
-  EXPECT_EQ(context_.answers, std::vector<std::string>(6, "outputs 1"));
+  EXPECT_EQ(call_.answers, std::vector<std::string>(6, "outputs 1"));
 }
 
 TEST_F(InferContextTest, TheModelIsKeptUntilItsOwnCallReturns) {
@@ -140,33 +130,33 @@ TEST_F(InferContextTest, TheModelIsKeptUntilItsOwnCallReturns) {
   model_.respond = [&](Request& request) {
     test::answer_identity(request);
     (void)request.release().ok();
-    context_.written();
+    call_.written();
     references_inside = model_.references();
   };
-  context_.start(model_);
-  ASSERT_TRUE(context_.hand_over().ok());
+  call_.start(model_);
+  ASSERT_TRUE(context_.submit().ok());
   EXPECT_EQ(references_inside, 1);
-  EXPECT_EQ(context_.recycled, 1);
+  EXPECT_EQ(call_.recycled, 1);
 }
 
 TEST_F(InferContextTest, ARefusedRequestIsOverWhenItsErrorIsWritten) {
   model_.refuse = [](Request&) { return invalid_argument("no"); };
-  context_.start(model_);
-  EXPECT_EQ(context_.hand_over().message(), "no");
-  EXPECT_EQ(context_.recycled, 0);
-  EXPECT_TRUE(context_.written());
-  EXPECT_EQ(context_.recycled, 1);
+  call_.start(model_);
+  EXPECT_EQ(context_.submit().message(), "no");
+  EXPECT_EQ(call_.recycled, 0);
+  EXPECT_TRUE(call_.written());
+  EXPECT_EQ(call_.recycled, 1);
 }
 
 TEST_F(InferContextTest, APartThatIsDoneTwiceCountsOnce) {
   hand_over();
   (void)request_->release().ok();
   (void)request_->release().ok();
-  context_.written();
-  context_.written();
-  EXPECT_EQ(context_.recycled, 0);
+  call_.written();
+  call_.written();
+  EXPECT_EQ(call_.recycled, 0);
   response_with_output()->send();
-  EXPECT_EQ(context_.recycled, 1);
+  EXPECT_EQ(call_.recycled, 1);
 }
 
 TEST_F(InferContextTest, ResponsesAfterTheFinalOneAreDropped) {
@@ -175,9 +165,9 @@ TEST_F(InferContextTest, ResponsesAfterTheFinalOneAreDropped) {
   response_with_output()->send();
   context_.send(nullptr, kFinal);
   (void)request_->release().ok();
-  EXPECT_EQ(context_.recycled, 0);
-  context_.written();
-  EXPECT_EQ(context_.answers, std::vector<std::string>{"outputs 1"});
+  EXPECT_EQ(call_.recycled, 0);
+  call_.written();
+  EXPECT_EQ(call_.answers, std::vector<std::string>{"outputs 1"});
 }
 
 TEST_F(InferContextTest, AUnaryCallWantsExactlyOneResponse) {
@@ -186,19 +176,19 @@ TEST_F(InferContextTest, AUnaryCallWantsExactlyOneResponse) {
   response_with_output()->send(0);
   response_with_output()->send(kFinal);
   (void)request_->release().ok();
-  context_.written();
+  call_.written();
   hand_over();
   context_.send(nullptr, kFinal);
   (void)request_->release().ok();
-  context_.written();
+  call_.written();
   hand_over();
   response_with_output()->send(0);
   context_.send(nullptr, kFinal);
   (void)request_->release().ok();
-  context_.written();
-  EXPECT_EQ(context_.answers, (std::vector<std::string>{"expected a single response, got 3",
-                                                        "expected a single response, got 0", "outputs 1"}));
-  EXPECT_EQ(context_.recycled, 3);
+  call_.written();
+  EXPECT_EQ(call_.answers, (std::vector<std::string>{"expected a single response, got 3",
+                                                     "expected a single response, got 0", "outputs 1"}));
+  EXPECT_EQ(call_.recycled, 3);
 }
 
 TEST_F(InferContextTest, ErrorResponsesAnswerWithTheirError) {
@@ -206,8 +196,8 @@ TEST_F(InferContextTest, ErrorResponsesAnswerWithTheirError) {
   Response* response = response_with_output();
   response->send_error(internal_error("broken"));
   (void)request_->release().ok();
-  context_.written();
-  EXPECT_EQ(context_.answers, std::vector<std::string>{"broken"});
+  call_.written();
+  EXPECT_EQ(call_.answers, std::vector<std::string>{"broken"});
 }
 
 TEST_F(InferContextTest, DiscardedResponsesAreUsedAgain) {
@@ -221,8 +211,8 @@ TEST_F(InferContextTest, DiscardedResponsesAreUsedAgain) {
   context_.discard(first);
   context_.discard(second);
   fail_request(*request_, unavailable("gone"));
-  context_.written();
-  EXPECT_EQ(context_.answers, std::vector<std::string>{"gone"});
+  call_.written();
+  EXPECT_EQ(call_.answers, std::vector<std::string>{"gone"});
 }
 
 TEST_F(InferContextTest, PartsOnThreeThreadsRecycleExactlyOnce) {
@@ -230,11 +220,11 @@ TEST_F(InferContextTest, PartsOnThreeThreadsRecycleExactlyOnce) {
     hand_over();
     Response* response = response_with_output();
     std::thread release([this] { (void)request_->release().ok(); });
-    std::thread write([this] { context_.written(); });
+    std::thread write([this] { call_.written(); });
     response->send();
     release.join();
     write.join();
-    ASSERT_EQ(context_.recycled, round);
+    ASSERT_EQ(call_.recycled, round);
   }
 }
 
@@ -263,7 +253,7 @@ TEST_F(InferContextTest, AnOutputWithAPlaceIsWrittenThere) {
       "to hold the results");
   response->send_error(std::move(small));
   (void)request_->release().ok();
-  context_.written();
+  call_.written();
 }
 
 TEST_F(InferContextTest, OutputsGoToTheirOwnPlacesInWhateverOrderTheyAreMade) {
@@ -276,7 +266,7 @@ TEST_F(InferContextTest, OutputsGoToTheirOwnPlacesInWhateverOrderTheyAreMade) {
     finish(response);
     EXPECT_EQ(places_["P"], "prob");
     EXPECT_EQ(places_["LABEL"], "name");
-    EXPECT_EQ(context_.names, (std::vector<std::string>{"P", "LABEL"}));
+    EXPECT_EQ(call_.names, (std::vector<std::string>{"P", "LABEL"}));
   }
 }
 
@@ -286,12 +276,12 @@ TEST_F(InferContextTest, WhatWasNotAskedForHasNoPlaceAndIsLeftOut) {
   Response* response = context_.new_response();
   add(*response, "MORE", "more");
   add(*response, "P", "prob");
-  add(*response, "EVEN MORE", std::string(100, 'e'));
+  add(*response, "EVEN MORE", std::string(test_support::kLargeOutput, 'e'));
   finish(response);
   EXPECT_EQ(places_["P"], "prob");
   EXPECT_EQ(places_["LABEL"], "----");
-  EXPECT_EQ(context_.names, std::vector<std::string>{"P"});
-  EXPECT_EQ(context_.live_buffers, 0);
+  EXPECT_EQ(call_.names, std::vector<std::string>{"P"});
+  EXPECT_TRUE(leaks_.none());
 }
 
 TEST_F(InferContextTest, AResponseWithAnOutputTwiceIsAnError) {
@@ -302,7 +292,7 @@ TEST_F(InferContextTest, AResponseWithAnOutputTwiceIsAnError) {
     for (const std::string& name : made) add(*response, name, "more");
     finish(response);
   }
-  EXPECT_EQ(context_.answers,
+  EXPECT_EQ(call_.answers,
             (std::vector<std::string>{"model 'm' answered output 'P' more than once in a response",
                                       "model 'm' answered output 'LABEL' more than once in a response",
                                       "outputs 1"}));

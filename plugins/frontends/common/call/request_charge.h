@@ -39,6 +39,8 @@ class RequestCharge {
     source_ = &source;
     code_ = refused;
   }
+  /// Where refusals say when to try again; outlives this.
+  void set_retry_after(uint32_t& retry_after_ms) noexcept { retry_after_ms_ = &retry_after_ms; }
 
   /// Reserves so many bytes more. \returns false: requests would take more than the limit, as refused() says;
   /// what was reserved stays.
@@ -47,6 +49,7 @@ class RequestCharge {
     if (budget_ == nullptr) return true;
     if (!budget_->try_reserve(bytes)) {
       refused_ = budget_->refusal(bytes).message();
+      if (retry_after_ms_ != nullptr) *retry_after_ms_ = kRetryAfterMs;
       return false;
     }
     bytes_ += bytes;
@@ -78,12 +81,17 @@ class RequestCharge {
   uint64_t bytes() const noexcept { return bytes_; }
   /// The last refusal since the last release, for those whose failure is a consequence of it. OK: none.
   Status refused() const noexcept { return refused_.empty() ? Status() : Status(code_, refused_); }
+  /// What a failure comes from: the last refusal, if there was one.
+  Status reason(Status failure) const noexcept {
+    return failure.ok() || refused_.empty() ? std::move(failure) : refused();
+  }
 
  private:
   RequestBudget* present() const noexcept { return source_ == nullptr ? nullptr : source_->current(); }
 
   const RequestBudgets* source_ = nullptr;  ///< null: nothing is limited
   Code code_ = Code::kResourceExhausted;
+  uint32_t* retry_after_ms_ = nullptr;  ///< null: nobody is to know
   RequestBudget* budget_ = nullptr;
   uint64_t bytes_ = 0;
   std::string refused_;  ///< empty: nothing was

@@ -105,6 +105,17 @@ TEST_F(RequestChargeTest, StaysWithItsBudgetWhenTheProviderIsReplacedAndWhenItGo
   EXPECT_EQ(next.peak_bytes(), 0u);
 }
 
+TEST_F(RequestChargeTest, ARefusalIsTheReasonOfWhatFailsByItAndSaysWhenToTryAgain) {
+  uint32_t retry_after_ms = 0;
+  charge_.set_retry_after(retry_after_ms);
+  EXPECT_EQ(charge_.reason(invalid_argument("no JSON")).message(), "no JSON");
+  EXPECT_EQ(retry_after_ms, 0u);
+  EXPECT_FALSE(charge_.try_add(1001));
+  EXPECT_EQ(retry_after_ms, RequestCharge::kRetryAfterMs);
+  EXPECT_EQ(charge_.reason(invalid_argument("no JSON")).code(), Code::kResourceExhausted);
+  EXPECT_TRUE(charge_.reason({}).ok());
+}
+
 TEST_F(RequestChargeTest, CopiesOfTensorsAreCharged) {
   OwnedBytes owned;
   owned.set_charge(charge_);

@@ -1,36 +1,34 @@
 // What every sink owes, by the contexts of calls with one answer and with many.
 #include "atoll/testing/conformance/response_sink.h"
 
-#include <cstdlib>
-
 #include "atoll/testing/fake_catalog.h"
 #include "frontends/common/call/infer_context.h"
-#include "frontends/common/call/unary_infer_context.h"
+#include "frontends/common/call/single_response.h"
 
 namespace atl::test {
 namespace {
 
 using frontends::InferContext;
-using frontends::UnaryInferContext;
+using frontends::ResponseReceiver;
+using frontends::SingleResponse;
 
 /// A context whose transport writes at once.
-template <class Context>
-class ContextUnderTest : public SinkUnderTest, protected Context {
+class ContextUnderTest : public SinkUnderTest, private ResponseReceiver {
  public:
   explicit ContextUnderTest(std::span<char> place) : served_(catalog_.add_identity("m", DataType::kUint8)) {
     served_.respond = [](Request&) {};  // it is the suite's
-    this->begin(0);
-    Context::request.add_output().name = "OUTPUT0";
+    context_.begin(0);
+    context_.request.add_output().name = "OUTPUT0";
     if (!place.empty()) {
-      RequestedOutput& placed = Context::request.add_output();
+      RequestedOutput& placed = context_.request.add_output();
       placed.name = "PLACED";
       placed.placement.data = place.data();
       placed.placement.size_bytes = place.size();
     }
-    this->model = catalog_.acquire("m", 1).value();
-    EXPECT_TRUE(is_ok(this->submit()));
+    context_.model = catalog_.acquire("m", 1).value();
+    EXPECT_TRUE(is_ok(context_.submit()));
   }
-  Request& request() override { return Context::request; }
+  Request& request() override { return context_.request; }
   int ends(int) override { return ends_; }
   std::vector<std::string> problems() override {
     if (served_.references() == 0) return {};
@@ -38,39 +36,41 @@ class ContextUnderTest : public SinkUnderTest, protected Context {
   }
 
  protected:
-  Result<bool> parse_request() noexcept override { return true; }
-  Status read_head() noexcept override { return {}; }
-  void to_own_thread() noexcept override {}
   void recycle() noexcept override {
-    this->reset_request();
+    context_.reset();
     ++ends_;
   }
 
- private:
   FakeModelCatalog catalog_;
   FakeServedModel& served_;
+  InferContext context_{*this};
+
+ private:
   int ends_ = 0;
 };
 
-class OneAnswer final : public ContextUnderTest<UnaryInferContext> {
+class OneAnswer final : public ContextUnderTest {
  public:
   using ContextUnderTest::ContextUnderTest;
 
  private:
-  void answer(Response& response) noexcept override { drop_outputs(response); }
-  void answer_error(const Status&) noexcept override {}
+  void on_response(Response* response, uint32_t flags) noexcept override {
+    if (!single_.add(context_, response, flags)) return;
+    Result<Response*> only = single_.take_only(context_);
+    if (only.ok()) context_.discard(only.value());
+  }
+  SingleResponse single_;
 };
 
-class ManyAnswers final : public ContextUnderTest<InferContext> {
+class ManyAnswers final : public ContextUnderTest {
  public:
   using ContextUnderTest::ContextUnderTest;
   std::optional<std::vector<ReceivedResponse>> received() override { return received_; }
 
  private:
-  void refuse(const Status&) noexcept override {}
   void on_response(Response* response, uint32_t flags) noexcept override {
     received_.push_back(ReceivedResponse::of(response, flags));
-    if (response != nullptr) discard(response);
+    if (response != nullptr) context_.discard(response);
   }
   std::vector<ReceivedResponse> received_;
 };

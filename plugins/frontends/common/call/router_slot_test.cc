@@ -39,14 +39,14 @@ class RouterSlotTest : public ::testing::Test {
       catalog_.add_identity("m", DataType::kFp32, 0, version);
     }
   }
-  void tell_change() { test::tell_service_changed(host_, ModelRouter::kInterfaceId, "routing"); }
+  void notify_change() { test::tell_service_changed(host_, ModelRouter::kInterfaceId, "routing"); }
   void put(ModelRouter& router) {
     host_.registry().publish<ModelRouter>("routing", router);
-    tell_change();
+    notify_change();
   }
   void take_away() {
     host_.registry().withdraw(std::string(ModelRouter::kInterfaceId), "routing");
-    tell_change();
+    notify_change();
   }
   int64_t answers(int64_t version) {
     Result<ModelRef> model = slot_.route(catalog_, "m", version);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "atoll/request/request.h"
+#include "frontends/common/codec/wire_messages.h"
 
 namespace atl::frontends {
 
@@ -25,6 +26,17 @@ class SingleResponse {
   Response* take(uint32_t* count) noexcept {
     *count = std::exchange(count_, 0);
     return std::exchange(first_, nullptr);
+  }
+  /// The only one, which is the caller's and has no error. Ready for the next call.
+  /// Errors: its own; INTERNAL none came, or several did. The sink has what came.
+  Result<Response*> take_only(ResponseSink& sink) noexcept {
+    uint32_t count = 0;
+    Response* only = take(&count);
+    Status status =
+        count == 1 ? std::move(only->error) : Status(Code::kInternal, messages::not_single_response(count));
+    if (status.ok()) return only;
+    if (only != nullptr) sink.discard(only);
+    return status;
   }
 
  private:

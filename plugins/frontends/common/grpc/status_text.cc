@@ -46,7 +46,7 @@ std::array<std::pair<std::string_view, std::string>, 2> retry_metadata(uint32_t 
            {"grpc-retry-pushback-ms", std::to_string(retry_after_ms)}}};
 }
 
-Status told_to_client(const Status& status, int64_t deadline_ns, const Clock& clock) {
+Status client_status(const Status& status, int64_t deadline_ns, const Clock& clock) {
   if (status.code() != Code::kCancelled || deadline_ns == 0 || clock.now_ns() < deadline_ns)
     return status.clone();
   return Status(Code::kDeadlineExceeded, "Deadline Exceeded");

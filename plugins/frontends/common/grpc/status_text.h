@@ -29,6 +29,6 @@ std::array<std::pair<std::string_view, std::string>, 2> retry_metadata(uint32_t 
 
 /// What a client is told of a request's end. Whoever notices that the deadline has passed ends the request as
 /// cancelled, which is not what its client asked for. \param deadline_ns  0: none
-Status told_to_client(const Status& status, int64_t deadline_ns, const Clock& clock);
+Status client_status(const Status& status, int64_t deadline_ns, const Clock& clock);
 
 }  // namespace atl::frontends

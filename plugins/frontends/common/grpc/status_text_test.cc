@@ -59,11 +59,11 @@ TEST(ErrorText, ACancelledRequestWhoseDeadlineHasPassedExceededIt) {
   test::FakeClock clock;
   clock.advance(100);
   const Status cancelled(Code::kCancelled, {});
-  EXPECT_EQ(told_to_client(cancelled, clock.now_ns(), clock).code(), Code::kDeadlineExceeded);
-  EXPECT_EQ(told_to_client(cancelled, clock.now_ns(), clock).message(), "Deadline Exceeded");
-  EXPECT_EQ(told_to_client(cancelled, clock.now_ns() + 1, clock).code(), Code::kCancelled);
-  EXPECT_EQ(told_to_client(cancelled, 0, clock).code(), Code::kCancelled);
-  EXPECT_EQ(told_to_client(Status(Code::kInternal, "x"), 1, clock).message(), "x");
+  EXPECT_EQ(client_status(cancelled, clock.now_ns(), clock).code(), Code::kDeadlineExceeded);
+  EXPECT_EQ(client_status(cancelled, clock.now_ns(), clock).message(), "Deadline Exceeded");
+  EXPECT_EQ(client_status(cancelled, clock.now_ns() + 1, clock).code(), Code::kCancelled);
+  EXPECT_EQ(client_status(cancelled, 0, clock).code(), Code::kCancelled);
+  EXPECT_EQ(client_status(Status(Code::kInternal, "x"), 1, clock).message(), "x");
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "atoll/core/gate.h"
-#include "frontends/common/call/infer_context.h"
+#include "frontends/common/call/call_path.h"
 #include "frontends/common/call/single_response.h"
 #include "frontends/common/codec/classification.h"
 #include "frontends/common/codec/error_map.h"
@@ -25,7 +25,7 @@ namespace atl::frontends {
 /// \tparam Message   as of V2InferStream
 /// \tparam Received  as of V2UnaryCall
 template <class Self, class Message, class Received>
-class V2StreamRequest : public InferContext, protected RemoteStreamOwner<Message> {
+class V2StreamRequest : private CallSteps, private ResponseReceiver, protected RemoteStreamOwner<Message> {
  public:
   using Stream = V2InferStream<Self, Message>;
 
@@ -34,18 +34,18 @@ class V2StreamRequest : public InferContext, protected RemoteStreamOwner<Message
     pass_ = frontend_.calls.enter();
     Result<bool> opened = received_.open_small(max_message_bytes());
     if (opened.ok() && !opened.value()) {
-      frontend_.large_work->post(reading(static_cast<Next>(&V2StreamRequest::find)));
+      frontend_.large_work->post(path_.reading());
       return;
     }
     if (opened.ok()) parse();
-    if (find(std::move(opened).status())) ran();
+    if (find_model(std::move(opened).status())) ran();
   }
 
   // --- for its stream ---
   /// The last answer is written or dropped. It may be gone afterwards.
-  void written() noexcept { done(kWritePart); }
-  void cancel() noexcept { request.cancellation.cancel(); }
-  void mark(const char* name) noexcept { trace(name); }
+  void written() noexcept { infer_.done(kWritePart); }
+  void cancel() noexcept { infer_.request.cancellation.cancel(); }
+  void mark(const char* name) noexcept { infer_.trace(name); }
 
   // Of the first request that goes to another server: it stands for all of the stream that this server answers.
   // [own thread]
@@ -59,20 +59,23 @@ class V2StreamRequest : public InferContext, protected RemoteStreamOwner<Message
   typename StreamRules<Self, Message>::Place place;  ///< under its stream's lock
 
  protected:
-  enum TransportPart : uint32_t { kWritePart = kTransportPart, kRunPart = kTransportPart * 2 };
+  enum TransportPart : uint32_t {
+    kWritePart = InferContext::kTransportPart,
+    kRunPart = InferContext::kTransportPart * 2
+  };
 
   explicit V2StreamRequest(GrpcCallContext& frontend) : frontend_(frontend) {
-    regions.set_source(*frontend.server.shared_memory, frontend.settings.copy_limit(),
-                       frontend.server.device_memory.get());
-    memory.set_source(*frontend.server.request_memory);
-    received_.set_charge(memory);
+    infer_.regions.set_source(*frontend.server.shared_memory, frontend.settings.copy_limit(),
+                              frontend.server.device_memory.get());
+    infer_.memory.set_source(*frontend.server.request_memory);
+    received_.set_charge(infer_.memory);
   }
-  ~V2StreamRequest() override = default;
+  virtual ~V2StreamRequest() = default;
 
   /// Starts a use; `received_` has the message. \param bytes  of it
   /// \param uncounted  of these bytes, what is not counted as memory of requests
   void start(Stream& stream, uint64_t bytes, uint64_t uncounted, int64_t read_start_ns, int64_t read_end_ns) {
-    begin(kWritePart | kRunPart);
+    infer_.begin(kWritePart | kRunPart);
     stream_ = &stream;
     decoupled_ = false;
     too_slow_ = false;
@@ -92,45 +95,78 @@ class V2StreamRequest : public InferContext, protected RemoteStreamOwner<Message
 
   /// Goes on when a wait has ended. [own thread]
   void after_wait() noexcept {
-    if (this->resume()) ran();
+    if (path_.resume()) ran();
   }
   /// It was handed over or refused. It may be gone afterwards.
   void ran() noexcept {
     // It keeps the stream until here.
     std::shared_ptr<Stream> held;
     if (std::exchange(holds_, false)) held = stream_->shared_from_this();
-    done(kRunPart);
+    infer_.done(kRunPart);
     if (held != nullptr) held->resume();
   }
 
-  // --- InferContext ---
+  GrpcCallContext& frontend_;
+  InferContext infer_{*this};
+  CallPath path_{infer_, *this};
+  Stream* stream_ = nullptr;
+  Received received_;
+  Pass pass_;
+  bool holds_ = false;  ///< the stream, so that requests behind this one wait
+
+ private:
+  // --- CallSteps ---
+  bool find_model(Status opened) noexcept final {
+    if (!opened.ok()) {
+      // As gRPC itself does with messages that are too large.
+      stream_->shut_down(opened.code(), std::string(opened.message()));
+      infer_.abandon();
+      return true;
+    }
+    if (!pass_) return path_.refuse(unavailable(messages::kGrpcShuttingDown));
+    if (!parsed_.ok()) return path_.refuse(std::exchange(parsed_, {}));
+    infer_.request.caller = stream_->caller();
+    infer_.request.times.deadline_ns = stream_->deadline_ns();
+    if (has_remote_models(frontend_.server)) {
+      if (const std::optional<bool> passed = pass_on()) return *passed;
+    }
+    return path_.find({*frontend_.server.router, *frontend_.server.catalog, frontend_.host.registry()},
+                      received_.message().model_name(), received_.version(frontend_.server));
+  }
   Status read_large() noexcept final {
     ATOLL_RETURN_IF_ERROR(received_.open(max_message_bytes()));
     parse();
     return {};
   }
   Result<bool> parse_request() noexcept final {
-    decoupled_ = model->info().decoupled;
-    ATOLL_RETURN_IF_ERROR(
-        reason(received_.message().fill(request, regions, frontend_.settings.copy_limit())));
+    decoupled_ = infer_.model->info().decoupled;
+    ATOLL_RETURN_IF_ERROR(infer_.memory.reason(
+        received_.message().fill(infer_.request, infer_.regions, frontend_.settings.copy_limit())));
     return true;
   }
   Status read_head() noexcept final {
     const CallMetadata* metadata = stream_->metadata();
     if (metadata == nullptr) return Status(Code::kCancelled, {});
-    ATOLL_RETURN_IF_ERROR(read_call_metadata(frontend_, *metadata, model->info(), request));
-    trace("GRPC_WAITREAD_START", read_start_ns_);
-    trace("GRPC_WAITREAD_END", read_end_ns_);
+    ATOLL_RETURN_IF_ERROR(read_call_metadata(frontend_, *metadata, infer_.model->info(), infer_.request));
+    infer_.trace("GRPC_WAITREAD_START", read_start_ns_);
+    infer_.trace("GRPC_WAITREAD_END", read_end_ns_);
     keep_order();
     return {};
   }
   void refuse(const Status& status) noexcept final {
     keep_order();
-    Response* empty = new_response();
+    Response* empty = infer_.new_response();
     Message message;
     write_text(as_utf8(client_text(status)), {}, {}, *empty, &message);
     (void)stream_->write(self(), &message, true, false);
   }
+  void about_to_wait() noexcept final {
+    // Those behind it wait too, so that their models get them in their order.
+    holds_ = true;
+    stream_->hold();
+  }
+
+  // --- ResponseReceiver ---
   Status check_output(const OutputTensor&, uint64_t size_bytes) noexcept final {
     return check_grpc_output(size_bytes);
   }
@@ -141,58 +177,28 @@ class V2StreamRequest : public InferContext, protected RemoteStreamOwner<Message
       on_single(response, flags);
     }
   }
-  void about_to_wait() noexcept final {
-    // Those behind it wait too, so that their models get them in their order.
-    holds_ = true;
-    stream_->hold();
-  }
 
-  GrpcCallContext& frontend_;
-  Stream* stream_ = nullptr;
-  Received received_;
-  Pass pass_;
-  bool holds_ = false;  ///< the stream, so that requests behind this one wait
-
- private:
   Self& self() noexcept { return static_cast<Self&>(*this); }
   uint64_t max_message_bytes() const noexcept {
     return static_cast<uint64_t>(frontend_.settings.max_message_bytes);
   }
   void parse() noexcept {
-    parsed_ = received_.parse(request.arena());
+    parsed_ = received_.parse(infer_.request.arena());
     // What it was opened to is counted already; as it came it is known only now.
-    if (parsed_.ok()) parsed_ = charge(kRequestBytes + uncounted_bytes_);
+    if (parsed_.ok()) parsed_ = infer_.memory.add(InferContext::kRequestBytes + uncounted_bytes_);
     // Of a message that is not valid the id may have been read, and may be what is not valid.
-    if (is_utf8(received_.message().id())) request.id = received_.message().id();
-  }
-  /// The message is opened and parsed, or cannot be opened.
-  bool find(Status opened) noexcept {
-    if (!opened.ok()) {
-      // As gRPC itself does with messages that are too large.
-      stream_->shut_down(opened.code(), std::string(opened.message()));
-      abandon();
-      return true;
-    }
-    if (!pass_) return refuse_call(unavailable(messages::kGrpcShuttingDown));
-    if (!parsed_.ok()) return refuse_call(std::exchange(parsed_, {}));
-    request.caller = stream_->caller();
-    request.times.deadline_ns = stream_->deadline_ns();
-    if (has_remote_models(frontend_.server)) {
-      if (const std::optional<bool> passed = pass_on()) return *passed;
-    }
-    return begin_call({*frontend_.server.router, *frontend_.server.catalog, frontend_.host.registry()},
-                      received_.message().model_name(), received_.version(frontend_.server));
+    if (is_utf8(received_.message().id())) infer_.request.id = received_.message().id();
   }
   // --- requests that another server answers ---
   /// Has another server answer, if that has the model. Nothing: this one does. Else as a step returns.
   std::optional<bool> pass_on() noexcept {
     const CallMetadata* head = stream_->metadata();
-    if (head == nullptr) return refuse_call(Status(Code::kCancelled, {}));
+    if (head == nullptr) return path_.refuse(Status(Code::kCancelled, {}));
     Result<std::optional<HostPort>> found =
         remote_of_inference(frontend_.server, received_.message(), head->first(RemoteModels::kLeaseHeader));
-    if (!found.ok()) return refuse_call(found.status());
+    if (!found.ok()) return path_.refuse(found.status());
     if (!found.value()) return {};
-    abandon();
+    infer_.abandon();
     Self& passes = stream_->remote_to(self(), *found.value());
     forward(passes.remote());
     if (&passes != &self()) {
@@ -200,7 +206,7 @@ class V2StreamRequest : public InferContext, protected RemoteStreamOwner<Message
       return true;
     }
     received_.clear();
-    memory.release();
+    infer_.memory.release();
     if (std::exchange(holds_, false)) stream_->resume();
     return false;
   }
@@ -216,7 +222,7 @@ class V2StreamRequest : public InferContext, protected RemoteStreamOwner<Message
     held->answered(self());
     // In a step of its own, from which it is called.
     const std::unique_ptr<V2RemoteStream> ended = std::move(remote_);
-    done(kRunPart);
+    infer_.done(kRunPart);
   }
 
   /// Unless its model is decoupled it has its place among the answers now.
@@ -226,9 +232,9 @@ class V2StreamRequest : public InferContext, protected RemoteStreamOwner<Message
   /// Of a response without tensors, which is never too large and is reclaimed.
   void write_text(std::string_view error, std::string_view model_name, std::string_view version,
                   Response& response, Message* message) noexcept {
-    V2StreamMessage text(error, model_name, version, request, response);
+    V2StreamMessage text(error, model_name, version, infer_.request, response);
     (void)write_message(text, message).ok();
-    reclaim(&response);
+    infer_.reclaim(&response);
   }
   static void add_final_flag(Response& response, bool last) noexcept {
     Parameter& flag = response.parameters.add(response.arena());
@@ -239,7 +245,7 @@ class V2StreamRequest : public InferContext, protected RemoteStreamOwner<Message
 
   /// Of models with one response a request.
   void on_single(Response* response, uint32_t flags) noexcept {
-    if (!single_.add(*this, response, flags)) return;
+    if (!single_.add(infer_, response, flags)) return;
     // Clients of a stream get the first one of several, those of a unary call an error.
     uint32_t count = 0;
     if (Response* first = single_.take(&count)) {
@@ -251,17 +257,18 @@ class V2StreamRequest : public InferContext, protected RemoteStreamOwner<Message
   void on_decoupled(Response* response, uint32_t flags) noexcept {
     const bool last = (flags & kFinal) != 0;
     if (too_slow_) {
-      if (response != nullptr) discard(response);
+      if (response != nullptr) infer_.discard(response);
     } else if (response != nullptr) {
       answer(*response, last);
     } else if (last && received_.message().empty_final_response()) {
-      Response* empty = new_response();
+      Response* empty = infer_.new_response();
       Message message;
       add_final_flag(*empty, true);
       // A request that names no version gets none here either.
-      const std::string_view version =
-          received_.message().model_version().empty() ? std::string_view() : model->info().version_text;
-      write_text({}, model->info().name, version, *empty, &message);
+      const std::string_view version = received_.message().model_version().empty()
+                                           ? std::string_view()
+                                           : infer_.model->info().version_text;
+      write_text({}, infer_.model->info().name, version, *empty, &message);
       (void)stream_->write(self(), &message, true, false);
     } else if (last) {
       stream_->answered(self());
@@ -269,21 +276,21 @@ class V2StreamRequest : public InferContext, protected RemoteStreamOwner<Message
   }
   /// \param response  reclaimed
   void answer(Response& response, bool last) noexcept {
-    const ModelInfo& info = model->info();
+    const ModelInfo& info = infer_.model->info();
     Status status = std::move(response.error);
-    if (status.ok()) status = regions.check();
-    if (status.ok()) status = classify_outputs(info, request, response);
+    if (status.ok()) status = infer_.regions.check();
+    if (status.ok()) status = classify_outputs(info, infer_.request, response);
     Message message;
     if (status.ok()) {
       add_final_flag(response, last);
-      V2StreamMessage from({}, info.name, info.version_text, request, response);
+      V2StreamMessage from({}, info.name, info.version_text, infer_.request, response);
       status = from.total_bytes() > kMaxGrpcMessageBytes
                    ? Status(Code::kInvalidArgument, messages::response_too_large(from.total_bytes()))
                    : write_message(from, &message);
     }
-    discard(&response);
+    infer_.discard(&response);
     // What waits for the client is bounded by the stream, however many answers come.
-    if (decoupled_) uncharge_outputs();
+    if (decoupled_) infer_.outputs.uncharge();
     if (!status.ok()) {
       answer_failure(status, last);
     } else if (stream_->write(self(), &message, last, decoupled_) == Stream::Push::kTooMuch) {
@@ -292,12 +299,12 @@ class V2StreamRequest : public InferContext, protected RemoteStreamOwner<Message
   }
   /// The model or its scheduler failed.
   void answer_failure(const Status& failure, bool last) noexcept {
-    const Status status = told_to_client(failure, stream_->deadline_ns(), frontend_.host.clock());
+    const Status status = client_status(failure, stream_->deadline_ns(), frontend_.host.clock());
     if (stream_->ends_on_failure()) {
       stream_->shut_down(status.code(), std::string(status.message()));
       return;
     }
-    Response* empty = new_response();
+    Response* empty = infer_.new_response();
     Message message;
     add_final_flag(*empty, last);
     write_text(as_utf8(client_text(status)), received_.message().model_name(),
@@ -309,8 +316,8 @@ class V2StreamRequest : public InferContext, protected RemoteStreamOwner<Message
   void answer_too_slow(bool is_last) noexcept {
     too_slow_ = true;
     const GrpcSettings& settings = frontend_.settings;
-    answer_failure(make_status(Code::kResourceExhausted, messages::request_prefix(request.id),
-                               "the client does not read the responses of model '", model->info().name,
+    answer_failure(make_status(Code::kResourceExhausted, messages::request_prefix(infer_.request.id),
+                               "the client does not read the responses of model '", infer_.model->info().name,
                                "' as fast as they come: more than ", settings.max_response_pool_size,
                                " of them or ", settings.max_stream_backlog_bytes,
                                " bytes would wait to be written; the request was cancelled"),

@@ -96,17 +96,17 @@ void ServingThread::adopt_over_limit(int fd, std::function<void()> decided) {
       refuse(server.application, fd);
       ::close(fd);
       count_.refuse();
-      tell_refusal();
+      log_refusal();
     }
     decided();
   });
 }
 
-void ServingThread::tell_refusal() {
+void ServingThread::log_refusal() {
   constexpr int64_t kIntervalNs = 60 * kNsPerSecond;
   const int64_t now = loop.now_ns();
-  if (told_full_ns_ != 0 && now - told_full_ns_ <= kIntervalNs) return;
-  told_full_ns_ = now;
+  if (logged_full_ns_ != 0 && now - logged_full_ns_ <= kIntervalNs) return;
+  logged_full_ns_ = now;
   server.host.log().warning(
       server.options.name,
       " has as many connections as it may have, or the process as many descriptors: further "

@@ -65,7 +65,7 @@ class ServingThread final : public ServerThread, private Timer, private TurnEnd 
   Stage stage() const noexcept { return stage_.load(std::memory_order_acquire); }
   void take(int fd);
   /// To the log, now and then.
-  void tell_refusal();
+  void log_refusal();
   void start_tick();
   void on_time() noexcept override;
   void on_turn_end() noexcept override { gone_.clear(); }
@@ -85,7 +85,7 @@ class ServingThread final : public ServerThread, private Timer, private TurnEnd 
   std::atomic<bool> closed_{false};
   std::atomic<int64_t> drain_deadline_ns_{0};
   int64_t unused_since_ns_ = 0;  ///< when unused buffers were freed last
-  int64_t told_full_ns_ = 0;     ///< when refusals were told last; 0: never
+  int64_t logged_full_ns_ = 0;   ///< when refusals were told last; 0: never
   std::thread thread_;
 };
 

@@ -65,7 +65,7 @@ void EventLoop::turn(int most_ms) noexcept {
   now_ns_ = clock_.now_ns();
   ready_count_ = static_cast<size_t>(std::max(count, 0));
   ready_ = {events_, ready_count_};
-  tell_watchers();
+  notify_watchers();
   run_timers();
   if (std::exchange(posted_here_, false)) run_posted();
   while (!turn_ends_.empty()) {
@@ -77,7 +77,7 @@ void EventLoop::turn(int most_ms) noexcept {
   current_ = before;
 }
 
-void EventLoop::tell_watchers() noexcept {
+void EventLoop::notify_watchers() noexcept {
   while (!ready_.empty()) {
     const epoll_event event = ready_.front();
     ready_ = ready_.subspan(1);

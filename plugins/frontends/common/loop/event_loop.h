@@ -110,7 +110,7 @@ class EventLoop final : public PostList {
 
   void wake() noexcept override;
   int wait_ms(int most_ms) const noexcept;
-  void tell_watchers() noexcept;
+  void notify_watchers() noexcept;
   void run_timers() noexcept;
 
   using Timers = boost::intrusive::multiset<Timer, boost::intrusive::base_hook<loop_detail::TimerHook>,

@@ -34,7 +34,7 @@ std::unique_ptr<V2RemoteStream> StreamRequest::make_remote(
     const HostPort& server, RemoteStreamOwner<grpc::ByteBuffer>& owner) noexcept {
   return std::make_unique<RemoteStream>(
       owner, queue_.remote_channels.stub(server, queue_.frontend.host.clock().now_ns()), stream().context(),
-      request.cancellation, *queue_.queue);
+      infer_.request.cancellation, *queue_.queue);
 }
 
 void StreamRequest::forward(V2RemoteStream& to) noexcept {
@@ -48,7 +48,7 @@ void StreamRequest::recycle() noexcept {
   const uint64_t received_bytes = place.received_bytes;
   place = {};
   received_.clear();
-  reset_request();
+  infer_.reset();
   queue_.stream_requests.give(std::unique_ptr<StreamRequest>(this));
   stream->gone(received_bytes);
 }

@@ -35,8 +35,6 @@ class StreamRequest final : public V2StreamRequest<StreamRequest, grpc::ByteBuff
                                               RemoteStreamOwner<grpc::ByteBuffer>& owner) noexcept override;
   void forward(V2RemoteStream& to) noexcept override;
   Status write_message(V2StreamMessage& from, grpc::ByteBuffer* message) noexcept override;
-
-  // --- InferContext ---
   void to_own_thread() noexcept override { wake_up_.send(*queue_.queue, woken_); }
   void recycle() noexcept override;
 

@@ -128,7 +128,7 @@ void ClientConnection::on_turn_end() noexcept {
       nghttp2_session_want_write(session_) == 0) {
     lose("it has sent this server away");
   }
-  if (!lost_.ok()) tell_lost();
+  if (!lost_.ok()) notify_lost();
 }
 
 void ClientConnection::write() noexcept {
@@ -157,8 +157,8 @@ void ClientConnection::lose(std::string_view reason) noexcept {
   output();
 }
 
-void ClientConnection::tell_lost() noexcept {
-  if (std::exchange(is_told_, true)) return;
+void ClientConnection::notify_lost() noexcept {
+  if (std::exchange(is_notified_, true)) return;
   if (fd_ >= 0) {
     context_.loop.forget(fd_, *this);
     ::close(std::exchange(fd_, -1));

@@ -96,7 +96,7 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   void write() noexcept;
   /// Its end: all calls are told, in this turn.
   void lose(std::string_view reason) noexcept;
-  void tell_lost() noexcept;
+  void notify_lost() noexcept;
   ClientStream* find(int32_t id) noexcept {
     return static_cast<ClientStream*>(nghttp2_session_get_stream_user_data(session_, id));
   }
@@ -110,7 +110,7 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   int fd_ = -1;
   bool is_connected_ = false;
   bool waits_for_room_ = false;
-  bool is_told_ = false;
+  bool is_notified_ = false;
   Status lost_;
   ChunkRef chunk_;  ///< of what is being received
   OutQueue out_;

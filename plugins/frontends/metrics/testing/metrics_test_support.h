@@ -9,14 +9,12 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
-#include <chrono>
 #include <cstdlib>
-#include <functional>
 #include <string>
 #include <string_view>
-#include <thread>
 
 #include "atoll/testing/option_table.h"
+#include "frontends/common/testing/held_requests.h"
 #include "frontends/metrics/option_table.h"
 
 namespace atl::frontends::metrics {
@@ -25,16 +23,6 @@ namespace atl::frontends::metrics {
 inline void set_default_options(test::FakeOptions& options) {
   options.set_string("address", "127.0.0.1:0");
   if (!test::apply_option_table(kOptions, {}, options).ok()) std::abort();
-}
-
-/// True as soon as the condition holds; false if it does not within half a minute.
-inline bool eventually(const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::yield();
-  }
-  return true;
 }
 
 /// The page has the line, whole.

@@ -31,6 +31,7 @@
 #include "atoll/memory/memory.h"
 #include "atoll/models/model.h"
 #include "atoll/request/request.h"
+#include "atoll/request/traced_outputs.h"
 
 namespace atl {
 
@@ -149,7 +150,7 @@ class InnerRequest : public ResponseSink {
     }
     kept_ = false;
     // Before the maker sees the response: it may change it or give its memory away.
-    if (response != nullptr) trace_outputs(*response);
+    if (response != nullptr) trace_outputs(request.trace, *response);
     on_response(response, flags);
     // What the maker has not kept goes at once.
     if (response != nullptr && !kept_) discard(response);
@@ -274,16 +275,6 @@ class InnerRequest : public ResponseSink {
     target_ = nullptr;
     model_.reset();
     return true;
-  }
-
-  /// Copies the outputs into the trace if it wants tensors.
-  void trace_outputs(const Response& response) const noexcept {
-    // Mostly there is no trace, and a trace mostly wants no tensors.
-    if (request.trace == nullptr || !request.trace->wants_tensors()) return;
-    for (const OutputTensor& output : response.outputs) {
-      request.trace->report_tensor(TraceActivity::kTensorBackendOutput, output.name, output.datatype,
-                                   output.shape, {&output.buffer, 1});
-    }
   }
 
   /// Counts the time to the first response in the model's statistics.

@@ -5,19 +5,17 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdlib>
-#include <functional>
 #include <future>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "atoll/runtime/listener_list.h"
 #include "atoll/testing/fake_catalog.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/fake_model_control.h"
 #include "atoll/testing/option_table.h"
+#include "frontends/common/testing/held_requests.h"
 #include "grpc_service.grpc.pb.h"
 #include "health.grpc.pb.h"
 
@@ -31,46 +29,6 @@ inline void set_default_options(test::FakeOptions& options) {
   options.set_string("address", "127.0.0.1:0");
   if (!test::apply_option_table(kOptions, {}, options).ok()) std::abort();
 }
-
-/// True as soon as the condition holds; false if it does not within half a minute.
-inline bool eventually(const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::yield();
-  }
-  return true;
-}
-
-/// Keeps the requests of a model until the test answers, and tells when one came or was cancelled.
-class HeldRequests final : public CancelListener {
- public:
-  explicit HeldRequests(test::FakeServedModel& model) {
-    model.respond = [this](Request& request) {
-      if (!request.cancellation.listen(this, nullptr)) ++cancelled_;
-      request_ = &request;
-    };
-  }
-  Request* wait() {
-    EXPECT_TRUE(eventually([this] { return request_ != nullptr; }));
-    return request_;
-  }
-  bool wait_cancelled() {
-    return eventually([this] { return cancelled_ != 0; });
-  }
-  void answer() {
-    Request* request = wait();
-    request_ = nullptr;
-    request->cancellation.stop_listening();
-    test::answer_identity(*request);
-    (void)request->release().ok();
-  }
-  void on_cancel(void*) noexcept override { ++cancelled_; }
-
- private:
-  std::atomic<Request*> request_{nullptr};
-  std::atomic<int> cancelled_{0};
-};
 
 using Stub = inference::GRPCInferenceService::Stub;
 

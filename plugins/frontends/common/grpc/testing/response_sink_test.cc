@@ -15,8 +15,7 @@ class GrpcCall : public SinkUnderTest, protected frontends::grpc_cases::StreamTe
   int ends(int expected) override {
     if (expected != 0) {
       take_answers();
-      EXPECT_TRUE(all_gone() &&
-                  frontends::grpc_cases::eventually([this] { return model_.references() == 0; }));
+      EXPECT_TRUE(all_gone() && frontends::eventually([this] { return model_.references() == 0; }));
     }
     return calls() == 0 ? 1 : 0;
   }

@@ -1,4 +1,6 @@
 // The way of a call: what is done in which order, where it waits, and that refusals are answered once.
+#include "frontends/common/call/call_path.h"
+
 #include <gtest/gtest.h>
 
 #include <string>
@@ -8,7 +10,6 @@
 #include "atoll/testing/fake_catalog.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/fake_model_demand.h"
-#include "frontends/common/call/infer_context.h"
 
 namespace atl::frontends {
 namespace {
@@ -16,17 +17,26 @@ namespace {
 using Steps = std::vector<std::string>;
 
 /// Notes what is asked of it. Its own thread is the test's.
-class NotingCall final : public InferContext {
+class NotingCall final : private CallSteps, private ResponseReceiver {
+  InferContext infer_{*this};
+
  public:
   explicit NotingCall(LargeWork& work) : work_(work) {}
 
   bool start(const ModelLookup& models, Result<int64_t> version = ModelCatalog::kLatest) {
-    begin(kTransportPart);
-    return begin_call(models, "m", std::move(version));
+    begin();
+    return path.find(models, "m", std::move(version));
   }
-  using InferContext::is_waiting;
-  using InferContext::resume;
-  bool end() { return done(kTransportPart); }
+  /// As start(), of a call whose message says which model it wants, and is read before.
+  bool start_reading(const ModelLookup& models) {
+    begin();
+    models_ = &models;
+    return path.read_elsewhere(work_).value();
+  }
+  bool end() { return infer_.done(InferContext::kTransportPart); }
+  Request& request() { return infer_.request; }
+
+  CallPath path{infer_, *this};
 
   Steps steps;
   Status parsed;  ///< what reading ends with, here or elsewhere
@@ -37,11 +47,17 @@ class NotingCall final : public InferContext {
   int came_back = 0;
 
  private:
+  void begin() { infer_.begin(InferContext::kTransportPart); }
+  bool find_model(Status read) noexcept override {
+    if (!read.ok()) return path.refuse(read);
+    steps.push_back("find");
+    return path.find(*models_, "m", ModelCatalog::kLatest);
+  }
   Result<bool> parse_request() noexcept override {
-    steps.push_back("parse " + model->info().name);
-    request.sequence = sequence;
-    request.sequence_flags = sequence_flags;
-    if (is_large) return read_elsewhere(work_, &NotingCall::hand_over);
+    steps.push_back("parse " + infer_.model->info().name);
+    infer_.request.sequence = sequence;
+    infer_.request.sequence_flags = sequence_flags;
+    if (is_large) return path.read_elsewhere(work_);
     ATOLL_RETURN_IF_ERROR(std::move(parsed));
     return true;
   }
@@ -60,14 +76,15 @@ class NotingCall final : public InferContext {
   void to_own_thread() noexcept override { ++came_back; }
   void on_response(Response* response, uint32_t) noexcept override {
     steps.push_back("response");
-    if (response != nullptr) discard(response);
+    if (response != nullptr) infer_.discard(response);
   }
   void recycle() noexcept override {
-    reset_request();
+    infer_.reset();
     steps.push_back("recycled");
   }
 
   LargeWork& work_;
+  const ModelLookup* models_ = nullptr;
 };
 
 class CallTest : public ::testing::Test {
@@ -167,13 +184,13 @@ TEST_F(CallTest, WhateverFailsIsRefusedOnce) {
 TEST_F(CallTest, WaitsForAModelThatIsLoadedOnDemand) {
   demand();
   EXPECT_FALSE(call_.start(models_));
-  EXPECT_TRUE(call_.is_waiting());
+  EXPECT_TRUE(call_.path.is_waiting());
   serve();
   demand_.notify();
   EXPECT_EQ(call_.came_back, 1);
-  EXPECT_TRUE(call_.is_waiting()) << "until its own thread goes on with it";
-  EXPECT_TRUE(call_.resume());
-  EXPECT_FALSE(call_.is_waiting());
+  EXPECT_TRUE(call_.path.is_waiting()) << "until its own thread goes on with it";
+  EXPECT_TRUE(call_.path.resume());
+  EXPECT_FALSE(call_.path.is_waiting());
   EXPECT_EQ(steps(), (Steps{"wait", "parse m", "head", "infer", "response"}));
 }
 
@@ -184,13 +201,13 @@ TEST_F(CallTest, AWaitMayEndBeforeItIsKnownAndMayFail) {
   catalog_.unload({"m"}, [](std::vector<ModelLoadResult>) {});
   EXPECT_FALSE(call_.start(models_));
   EXPECT_EQ(call_.came_back, 1);
-  EXPECT_TRUE(call_.resume());
+  EXPECT_TRUE(call_.path.resume());
   ASSERT_EQ(call_.steps.size(), 2u);
   EXPECT_TRUE(call_.steps[1].starts_with("refuse: Request for unknown model: 'm'")) << call_.steps[1];
   (void)steps();
   demand_.refuse = [](const WantedModel&) { return unavailable("too many wait"); };
   EXPECT_TRUE(call_.start(models_));
-  EXPECT_FALSE(call_.is_waiting());
+  EXPECT_FALSE(call_.path.is_waiting());
   EXPECT_EQ(steps(), (Steps{"wait", "refuse: too many wait"}));
 }
 
@@ -201,22 +218,36 @@ TEST_F(CallTest, LargeRequestsAreReadElsewhere) {
   EXPECT_EQ(call_.came_back, 0);
   host_.run_until_idle();
   EXPECT_EQ(call_.came_back, 1);
-  EXPECT_TRUE(call_.resume());
+  EXPECT_TRUE(call_.path.resume());
   EXPECT_EQ(steps(), (Steps{"parse m", "wait", "read elsewhere", "head", "infer", "response"}));
   call_.parsed = invalid_argument("no JSON");
   EXPECT_FALSE(call_.start(models_));
   host_.run_until_idle();
-  EXPECT_TRUE(call_.resume());
+  EXPECT_TRUE(call_.path.resume());
   EXPECT_EQ(steps(), (Steps{"parse m", "wait", "read elsewhere", "refuse: no JSON"}));
+}
+
+TEST_F(CallTest, ALargeMessageIsReadBeforeItsModelIsKnown) {
+  serve();
+  EXPECT_FALSE(call_.start_reading(models_));
+  host_.run_until_idle();
+  EXPECT_EQ(call_.came_back, 1);
+  EXPECT_TRUE(call_.path.resume());
+  EXPECT_EQ(steps(), (Steps{"wait", "read elsewhere", "find", "parse m", "head", "infer", "response"}));
+  call_.parsed = invalid_argument("no message");
+  EXPECT_FALSE(call_.start_reading(models_));
+  host_.run_until_idle();
+  EXPECT_TRUE(call_.path.resume());
+  EXPECT_EQ(steps(), (Steps{"wait", "read elsewhere", "refuse: no message"}));
 }
 
 TEST_F(CallTest, ALargeRequestThatNobodyWantsIsNotRead) {
   serve();
   call_.is_large = true;
   EXPECT_FALSE(call_.start(models_));
-  call_.request.cancellation.cancel();
+  call_.request().cancellation.cancel();
   host_.run_until_idle();
-  EXPECT_TRUE(call_.resume());
+  EXPECT_TRUE(call_.path.resume());
   EXPECT_EQ(steps(), (Steps{"parse m", "wait", "refuse: "}));
 }
 
@@ -225,8 +256,8 @@ TEST_F(CallTest, WhenTooMuchIsReadElsewhereTheClientIsToTryAgain) {
   call_.is_large = true;
   for (size_t i = 0; i < LargeWork::kMostWaiting; ++i) ASSERT_TRUE(work_.try_post(make_task([] {})).ok());
   EXPECT_TRUE(call_.start(models_));
-  EXPECT_FALSE(call_.is_waiting());
-  EXPECT_EQ(call_.request.retry_after_ms, LargeWork::kRetryAfterMs);
+  EXPECT_FALSE(call_.path.is_waiting());
+  EXPECT_EQ(call_.request().retry_after_ms, LargeWork::kRetryAfterMs);
   EXPECT_EQ(steps().size(), 3u);
   host_.run_until_idle();
 }
