@@ -7,7 +7,7 @@
 
 #include "atoll/testing/fake_clock.h"
 #include "frontends/grpc_nghttp2/transport/memory_pool.h"
-#include "frontends/grpc_nghttp2/transport/session.h"
+#include "frontends/grpc_nghttp2/transport/session/session.h"
 #include "request_path.h"
 
 namespace atl::bench {

@@ -43,7 +43,7 @@ ContributedCall::ContributedCall(CallThread& thread, std::string_view path, Call
       encoding_(response_encoding(thread.frontend.settings.response_compression, stream)),
       stream_(&stream),
       ticket_(stream.take_ticket()) {
-  stream.set_answer_encoding(encoding_);
+  stream.writer().set_encoding(encoding_);
 }
 
 // --- the way to the provider ---
@@ -144,7 +144,8 @@ void ContributedCall::deliver(std::vector<std::unique_ptr<Answer>> messages, boo
   }
   if (!ends || stream_ == nullptr) return;
   if (retry_after_ms_ != 0) {
-    for (const auto& [name, value] : retry_metadata(retry_after_ms_)) stream_->add_trailer(name, value);
+    for (const auto& [name, value] : retry_metadata(retry_after_ms_))
+      stream_->writer().add_trailer(name, value);
   }
   std::exchange(stream_, nullptr)->finish(grpc_code(status_.code()), shortened(client_text(status_)));
 }

@@ -16,7 +16,7 @@ constexpr size_t kPooledCalls = 256;
 
 }  // namespace
 
-InferCall::InferCall(CallThread& thread) : V2UnaryCall(thread.frontend), thread_(thread) {}
+InferCall::InferCall(CallThread& thread) : thread_(thread), service_(thread.frontend, *this) {}
 
 InferCall::~InferCall() = default;
 
@@ -31,31 +31,35 @@ void InferCall::begin(CallThread& thread, CallStream& stream, Message message) {
   call.release()->run(stream, std::move(message));
 }
 
+// --- the request ---
+
 void InferCall::run(CallStream& stream, Message message) {
-  infer_.begin(kStreamPart | kAnswerPart);
+  service_.begin(kStreamPart | kAnswerPart);
   stream.attach(*this);
   stream_ = &stream;
   metadata_.emplace(stream);
   ticket_ = stream.take_ticket();
   deadline_ns_ = stream.deadline_ns();
-  encoding_ = response_encoding(frontend_.settings.response_compression, stream);
-  received_.take(std::move(message));
-  wait_end_ns_ = frontend_.trace_time_ns();
-  if (wait_end_ns_ != 0) wait_start_ns_ = stream.began_ns();
+  const GrpcCallContext& frontend = thread_.frontend;
+  encoding_ = response_encoding(frontend.settings.response_compression, stream);
+  service_.received().take(std::move(message));
+  const int64_t now_ns = frontend.trace_time_ns();
+  service_.set_wait_start(now_ns == 0 ? 0 : stream.began_ns());
+  service_.set_wait_end(now_ns);
   stage_ = Stage::kSettle;
-  if (access_.ask(thread_, ApiCategory::kInference, stream, *this)) on_settled();
+  if (access_.ask(thread_, ApiCategory::kInference, stream, *this)) service_.on_settled();
 }
 
 void InferCall::on_posted() noexcept {
-  if (path_.is_waiting()) {
-    path_.resume();
+  if (service_.is_waiting()) {
+    service_.resume();
     return;
   }
   switch (stage_) {
     case Stage::kSettle:
-      return on_settled();
+      return service_.on_settled();
     case Stage::kAnswer:
-      return send_answer();
+      return end_stream();
     case Stage::kRest:
       return rest();
   }
@@ -64,21 +68,21 @@ void InferCall::on_posted() noexcept {
 void InferCall::on_gone() noexcept {
   stream_ = nullptr;
   // The answer may come while this cancels; this stays, as its stream's part is open.
-  infer_.request.cancellation.cancel();
+  service_.cancel();
   if (remote_ != nullptr) {
     std::exchange(remote_, nullptr)->cancel();
-    infer_.done(kAnswerPart);
+    service_.done(kAnswerPart);
   }
-  infer_.done(kStreamPart);
+  service_.done(kStreamPart);
 }
 
 // --- another server answers ---
 
 void InferCall::begin_remote(const HostPort& server) noexcept {
-  std::unique_ptr<ForwardedMessage> message = ForwardedMessage::make(received_.take_opened());
-  if (message == nullptr) return answer_error(ForwardedMessage::no_memory());
+  std::unique_ptr<ForwardedMessage> message = ForwardedMessage::make(service_.received().take_opened());
+  if (message == nullptr) return service_.answer_error(ForwardedMessage::no_memory());
   auto begun = thread_.clients.begin(server, {kGrpcInferPath, stream_->metadata(), deadline_ns_}, *this);
-  if (!begun.ok()) return answer_error(begun.status());
+  if (!begun.ok()) return service_.answer_error(begun.status());
   remote_ = std::move(begun).value();
   remote_->send(*message.release());
   remote_->end_sending();
@@ -93,82 +97,72 @@ void InferCall::on_client_message(Message message) noexcept {
 
 void InferCall::on_client_end(ClientEnd end) noexcept {
   remote_.reset();
-  for (const auto& [name, value] : end.trailers) stream_->add_trailer(name, value);
+  for (const auto& [name, value] : end.trailers) stream_->writer().add_trailer(name, value);
   if (end.code == 0 && !remote_answer_) {
-    return answer_error(internal_error("the other server has sent no answer"));
+    return service_.answer_error(internal_error("the other server has sent no answer"));
   }
   if (end.code == 0) {
     // What came in a buffer of its own was counted as it came.
     const uint64_t bytes = remote_answer_->bytes.size();
     const uint64_t counted_bytes = remote_answer_->charge.bytes();
-    Status counted = bytes > counted_bytes ? infer_.memory.add(bytes - counted_bytes) : Status();
+    Status counted = bytes > counted_bytes ? service_.charge(bytes - counted_bytes) : Status();
     if (counted.ok()) counted = forward_answer(&*remote_answer_, this);
-    if (!counted.ok()) return answer_error(counted);
+    if (!counted.ok()) return service_.answer_error(counted);
     (void)compress(encoding_);
   }
-  code_ = end.code;
-  text_ = shortened(end.text);
-  deliver();
+  end_with(end.code, end.text);
 }
 
-// --- this server does ---
+// --- the answer ---
 
-void InferCall::answer(Response& response) noexcept {
-  Status status =
-      write_response(response, [this](V2InferResponse& message) { return write(message, encoding_); });
-  infer_.outputs.drop(response);
-  if (!status.ok()) return answer_error(status);
-  code_ = 0;
-  deliver();
-}
-
-void InferCall::answer_error(const Status& status) noexcept {
+void InferCall::send_error(const Status& status, uint32_t retry_after_ms) noexcept {
   free_tensors();
-  const Status told = client_status(status, deadline_ns_, frontend_.host.clock());
-  code_ = grpc_code(told.code());
-  text_ = shortened(client_text(told));
-  deliver();
+  retry_after_ms_ = retry_after_ms;
+  end_with(grpc_code(status.code()), client_text(status));
 }
 
-void InferCall::deliver() noexcept {
+void InferCall::end_with(int code, std::string_view text) noexcept {
+  code_ = code;
+  if (code != 0) text_ = shortened(text);
   stage_ = Stage::kAnswer;
   if (thread_.loop.is_current()) {
-    send_answer();
+    end_stream();
   } else {
     thread_.loop.post(*this);
   }
 }
 
-void InferCall::send_answer() noexcept {
+void InferCall::end_stream() noexcept {
   CallStream* const stream = std::exchange(stream_, nullptr);
   if (stream == nullptr) {
     free_tensors();
   } else if (code_ == 0) {
-    infer_.trace("GRPC_SEND_START");
-    stream->set_answer_encoding(encoding_);
+    service_.trace("GRPC_SEND_START");
+    stream->writer().set_encoding(encoding_);
     stream->answer(*this);
   } else {
-    infer_.trace("GRPC_SEND_START");
-    if (infer_.request.retry_after_ms != 0) {
-      for (const auto& [name, value] : retry_metadata(infer_.request.retry_after_ms))
-        stream->add_trailer(name, value);
+    service_.trace("GRPC_SEND_START");
+    if (retry_after_ms_ != 0) {
+      for (const auto& [name, value] : retry_metadata(retry_after_ms_))
+        stream->writer().add_trailer(name, value);
     }
     stream->finish(code_, text_);
-    infer_.trace("GRPC_SEND_END");
-    infer_.done(kStreamPart);
+    service_.trace("GRPC_SEND_END");
+    service_.done(kStreamPart);
   }
-  infer_.done(kAnswerPart);
+  service_.done(kAnswerPart);
 }
 
 void InferCall::on_sent() noexcept {
-  infer_.trace("GRPC_SEND_END");
+  service_.trace("GRPC_SEND_END");
   free_tensors();
-  infer_.done(kStreamPart);
+  service_.done(kStreamPart);
 }
 
+// --- the end ---
+
 void InferCall::recycle() noexcept {
-  received_.clear();
-  infer_.reset();
+  pass_ = service_.reset();
   stage_ = Stage::kRest;
   if (thread_.loop.is_current()) {
     rest();
@@ -180,11 +174,12 @@ void InferCall::recycle() noexcept {
 void InferCall::rest() noexcept {
   // The pass goes last: with it the instance may be stopped, and this thread with it.
   Pass pass = std::move(pass_);
-  received_.give_back(thread_.buffers);
+  service_.received().give_back(thread_.buffers);
   ticket_.release();
   metadata_.reset();
   remote_answer_.reset();
   text_.clear();
+  retry_after_ms_ = 0;
   std::unique_ptr<InferCall> call(this);
   if (thread_.idle_infer_calls.size() < kPooledCalls) thread_.idle_infer_calls.push_back(std::move(call));
 }

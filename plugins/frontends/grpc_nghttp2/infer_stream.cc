@@ -32,7 +32,7 @@ InferStream::InferStream(CallThread& thread, CallStream& stream)
       stream_(&stream),
       ticket_(stream.take_ticket()),
       encoding_(response_encoding(thread.frontend.settings.response_compression, stream)) {
-  stream.set_answer_encoding(encoding_);
+  stream.writer().set_encoding(encoding_);
   metadata_.emplace(stream);
 }
 

@@ -139,7 +139,7 @@ class ManagementCall final : public Call,
   void on_client_end(ClientEnd end) noexcept override {
     Timer::unset();
     remote_.reset();
-    for (const auto& [name, value] : end.trailers) stream_->add_trailer(name, value);
+    for (const auto& [name, value] : end.trailers) stream_->writer().add_trailer(name, value);
     status_ = Status(static_cast<Code>(end.code), std::move(end.text));
     if (status_.ok() && !remote_answer_) status_ = internal_error("the other server has sent no answer");
     if (status_.ok()) status_ = forward_answer(&*remote_answer_, this);
@@ -195,7 +195,7 @@ class ManagementCall final : public Call,
   }
   static void add_retry_after(CallStream& stream) {
     for (const auto& [name, value] : retry_metadata(RequestCharge::kRetryAfterMs))
-      stream.add_trailer(name, value);
+      stream.writer().add_trailer(name, value);
   }
   void on_sent() noexcept override { done(kStreamPart); }
 

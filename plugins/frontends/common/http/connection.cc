@@ -1,14 +1,5 @@
 #include "frontends/common/http/connection.h"
 
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <utility>
-
-#include "frontends/common/codec/error_map.h"
 #include "frontends/common/http/serving_thread.h"
 
 namespace atl::frontends::http {
@@ -17,33 +8,20 @@ namespace {
 /// How long a connection that is to be closed is read, so that the client gets the answer and not a reset.
 constexpr int64_t kLingerNs = 2 * kNsPerSecond;
 constexpr size_t kDropBytes = 16 * 1024;
-/// A body is charged in steps of so many bytes, as it arrives: a client that announces much and sends little
-/// keeps nobody out.
-constexpr uint64_t kChargeStepBytes = 64 * 1024;
-constexpr uint32_t kBroken = EPOLLERR | EPOLLHUP;  ///< told without being asked for
-constexpr int kReadings = 8;                       ///< of one connection before others get their turn
-constexpr size_t kStreamBatchBytes = 256 * 1024;   ///< of a stream in one writing
-constexpr size_t kMostParts = 256;                 ///< of one sendmsg; the system's limit is 1,024
-constexpr int kPreflightStatus = 200;              ///< of a verdict: the answer is its headers alone
-constexpr std::string_view kLastChunk = "0\r\n\r\n";
-
-iovec to_iovec(std::string_view bytes) noexcept { return {const_cast<char*>(bytes.data()), bytes.size()}; }
+constexpr int kReadings = 8;  ///< of one connection before others get their turn
 
 }  // namespace
 
 Connection::Connection(ServingThread& worker, int fd)
-    : worker_(worker), fd_(fd), reader_(worker.server.options.max_body_bytes, worker.server.options.head) {
-  const RequestBudgets* memory = worker.server.request_memory;
-  if (memory != nullptr) charge_.set_source(*memory, Code::kUnavailable);
-}
-
-Connection::~Connection() {
-  if (fd_ >= 0) ::close(fd_);
-}
+    : worker_(worker),
+      socket_(worker.loop, *this, fd),
+      deadline_(worker),
+      reader_(worker.server.options.max_body_bytes, worker.server.options.head),
+      exchange_(*this, worker, reader_, socket_, deadline_) {}
 
 void Connection::start() noexcept {
-  expect_request();
-  if (worker_.loop.watch(fd_, watched_, *this).ok()) {
+  deadline_.expect_request();
+  if (socket_.start().ok()) {
     advance();
   } else {
     close();
@@ -52,30 +30,39 @@ void Connection::start() noexcept {
 
 bool Connection::may_make_room() noexcept {
   if (worker_.server.options.unfinished_make_room) return state_ != State::kCall;
-  return state_ == State::kHead && !head_begun_ && !next_is_here();
+  return state_ == State::kHead && !exchange_.request().has_begun() && !next_is_here();
 }
 
 void Connection::drain() noexcept {
   if (worker_.leaving() && worker_.server.options.leave_grace_ns != 0) {
-    if (state_ == State::kHead && !head_begun_) expect_request();
+    if (state_ == State::kHead && !exchange_.request().has_begun()) deadline_.expect_request();
     return;
   }
-  keep_alive_ = false;
+  exchange_.writer().stop_keeping_alive();
   if (state_ == State::kHead || state_ == State::kBody) close();
+}
+
+void Connection::tick(int64_t now_ns) noexcept {
+  if (now_ns < deadline_.ns()) return;
+  if (state_ == State::kCall && !exchange_.writer().has_begun()) {
+    deadline_.expect_nothing();
+    if (!exchange_.writer().probe(socket_.fd())) close();
+  } else if (state_ != State::kHead || exchange_.request().has_begun()) {
+    close();
+  } else if (!next_is_here()) {
+    linger();
+  }
 }
 
 void Connection::close() noexcept {
   if (state_ == State::kClosed) return;
   state_ = State::kClosed;
-  worker_.loop.forget(fd_, *this);
-  ::close(std::exchange(fd_, -1));
-  if (Call* call = std::exchange(call_, nullptr); call != nullptr) call->on_gone();
-  worker_.buffers.give(std::move(reader_.body()));
-  charge_.release();
+  socket_.close();
+  exchange_.drop();
   worker_.remove(*this);
 }
 
-// --- reading ---
+// --- requests ---
 
 void Connection::advance() noexcept {
   if (advancing_) return;
@@ -96,7 +83,7 @@ void Connection::advance() noexcept {
   advancing_ = false;
   if (state_ == State::kClosed) return;
   const bool wants_more = state_ == State::kHead || state_ == State::kBody;
-  if (input_ended_ && wants_more) {
+  if (socket_.input_ended() && wants_more) {
     close();
   } else {
     read();
@@ -104,60 +91,37 @@ void Connection::advance() noexcept {
 }
 
 bool Connection::advance_head() {
-  if (!reader_.idle() && !head_begun_) {
-    head_begun_ = true;
-    cors_lines_.clear();
-    first_byte_ns_ = now_ns();
-    bytes_at_first_ = reader_.received_bytes();
-    expect_by(first_byte_ns_, worker_.server.options.header_timeout_ns);
-  }
-  if (!head_begun_) return false;
+  IncomingRequest& request = exchange_.request();
+  if (!reader_.idle() && !request.has_begun()) request.begin();
+  if (!request.has_begun()) return false;
   const RequestReader::Step step = reader_.read_head();
   if (step == RequestReader::Step::kNeedMore) return false;
   const RequestHead& head = reader_.head();
-  version_ = head.version;
-  no_body_ = head.method == "HEAD";
-  keep_alive_ = head.keep_alive && !worker_.exiting();
+  exchange_.writer().start(head, head.keep_alive && !worker_.exiting());
   if (step == RequestReader::Step::kRefused) {
     refuse();
     return false;
   }
-  verdict_.reset();
-  const CorsPolicy& cors = worker_.server.options.cors;
-  if (cors.is_active() && cors.judge(head, &cors_lines_)) {
-    verdict_.http_status = kPreflightStatus;
-    return begin_body();
-  }
-  worker_.handler().judge(head, verdict_);
+  request.judge();
   const AccessPoint& access = worker_.server.access;
-  return verdict_.guarded && access.asks() ? ask_access(access) : begin_body();
+  return request.verdict().guarded && access.asks() ? ask_access(access) : begin_body();
 }
 
 bool Connection::begin_body() {
-  const RequestHead& head = reader_.head();
-  if (verdict_.http_status == 0 && head.content_length > kUncountedBodyBytes) {
-    if (Status status = charge_.check(head.content_length); !status.ok()) drop_body(status);
+  if (exchange_.begin_body()) {
+    state_ = State::kBody;
+    return true;
   }
-  const bool awaited =
-      head.expects_continue && head.version == 11 && reader_.wants_body() && !reader_.has_body_bytes();
-  if (awaited && verdict_.http_status != 0) {
-    // The client waits to hear whether it is to send the body, and need not send it after this.
-    keep_alive_ = false;
-    start_call();
-    return false;
-  }
-  if (awaited) (void)send_continue();
-  expect_nothing();  // until it is seen that not all of it is here
-  state_ = State::kBody;
-  if (verdict_.http_status == 0) reader_.body() = worker_.buffers.take();
-  return true;
+  start_call();
+  return false;
 }
 
 bool Connection::advance_body() {
-  switch (reader_.read_body(verdict_.http_status == 0)) {
+  IncomingRequest& request = exchange_.request();
+  switch (reader_.read_body(!request.is_refused())) {
     case RequestReader::Step::kNeedMore:
-      await_progress();
-      return !count_body();  // dropped: the reader is told at once
+      deadline_.await_progress();
+      return !request.count_body();  // dropped: the reader is told at once
     case RequestReader::Step::kRefused:
       refuse();
       return false;
@@ -167,283 +131,91 @@ bool Connection::advance_body() {
   }
 }
 
-bool Connection::count_body() noexcept {
-  const uint64_t bytes = reader_.body().size();
-  if (verdict_.http_status != 0 || bytes <= kUncountedBodyBytes) return true;
-  const uint64_t rounded = (bytes + kChargeStepBytes - 1) / kChargeStepBytes * kChargeStepBytes;
-  Status status = charge_.cover(rounded);
-  if (!status.ok()) drop_body(status);
-  return status.ok();
-}
-
-void Connection::drop_body(const Status& reason) noexcept {
-  verdict_.http_status = http_status(reason.code());
-  verdict_.text = reason.message();
-  verdict_.extra = cat("Retry-After: ", RequestCharge::kRetryAfterMs / 1000, "\r\n");
-  reader_.body() = {};
-  charge_.release();
-}
-
 void Connection::start_call() {
   state_ = State::kCall;
-  // Most requests come in one piece; the clock is not asked again for those.
-  last_byte_ns_ = reader_.received_bytes() == bytes_at_first_ ? first_byte_ns_ : now_ns();
-  expect_answer(last_byte_ns_);
-  probed_ = false;
-  if (verdict_.http_status == 0) call_ = worker_.handler().make_call(reader_.head(), verdict_);
-  if (verdict_.http_status == kPreflightStatus) return answer_text({}, {});
-  if (call_ == nullptr) {
-    answer_refusal({.http_status = verdict_.http_status, .extra = verdict_.extra}, verdict_.text);
-    return;
-  }
-  keeps_head_ = false;
-  call_->run(*this);
-  if (state_ == State::kCall && !keeps_head_) reader_.release_head();
+  exchange_.run();
 }
 
 void Connection::refuse() {
-  const RequestRefusal refusal = reader_.refusal();
-  verdict_.category = state_ == State::kBody ? verdict_.category : RequestCounters::kUnjudged;
+  const bool was_judged = state_ == State::kBody;
   state_ = State::kCall;
-  keep_alive_ = false;
-  const bool is_too_large = refusal.http_status == 413;
-  answer_refusal(
-      {.http_status = is_too_large ? worker_.server.options.too_large_status : refusal.http_status},
-      refusal.text);
+  exchange_.refuse(was_judged);
 }
 
-void Connection::answer_refusal(ReplyHead head, std::string_view text) noexcept {
-  std::string body = worker_.server.application.refusal_body(text, head);
-  answer_text(head, std::move(body));
+void Connection::on_answered() noexcept {
+  if (!exchange_.writer().keeps_alive()) return linger();
+  reader_.next();
+  state_ = State::kHead;
+  deadline_.expect_request();
+  advance();
 }
+
+// --- the socket ---
 
 void Connection::on_ready(uint32_t events) noexcept {
-  if (waiting_to_write_ && (events & (EPOLLOUT | kBroken)) != 0) {
-    waiting_to_write_ = false;
-    write();
+  AnswerWriter& writer = exchange_.writer();
+  if (writer.is_blocked() && (events & (EPOLLOUT | ClientSocket::kBroken)) != 0) {
+    writer.unblock();
+    exchange_.write();
     if (state_ == State::kClosed) return;
-    if (!waiting_to_write_) watch_for(watched_ & ~EPOLLOUT);
+    if (!writer.is_blocked()) socket_.unwatch(EPOLLOUT);
   }
   if (wants_input()) {
-    if ((events & (EPOLLIN | kBroken)) != 0) on_readable();
-  } else if ((events & kBroken) != 0) {
+    if ((events & (EPOLLIN | ClientSocket::kBroken)) != 0) on_readable();
+  } else if ((events & ClientSocket::kBroken) != 0) {
     close();  // by a reset: there is nobody to answer
   } else {
     // Only now, as it seldom comes to this: what asks for each request costs a system call each time.
-    watch_for(watched_ & ~EPOLLIN);
+    socket_.unwatch(EPOLLIN);
   }
 }
 
-void Connection::watch_for(uint32_t events) noexcept {
-  if (std::exchange(watched_, events) != events) worker_.loop.rewatch(fd_, events, *this);
-}
-
 bool Connection::wants_input() noexcept {
-  if (input_ended_ || state_ == State::kAccess) return false;
+  if (socket_.input_ended() || state_ == State::kAccess) return false;
   return state_ == State::kLinger || !reader_.space().empty();
 }
 
 void Connection::read() noexcept {
-  if ((watched_ & EPOLLIN) == 0 && wants_input()) watch_for(watched_ | EPOLLIN);
+  if (!socket_.watches(EPOLLIN) && wants_input()) socket_.watch(EPOLLIN);
 }
 
 void Connection::on_readable() noexcept {
   if (state_ == State::kLinger) {
     char dropped[kDropBytes];
-    (void)receive({dropped, sizeof dropped});
+    if (socket_.receive(dropped) < 0 || socket_.input_ended()) close();
     return;
   }
   for (int i = 0; i < kReadings; ++i) {
     const std::span<char> space = reader_.space();
     if (space.empty()) break;
-    const ssize_t count = receive(space);
-    if (count < 0) return;
-    if (count == 0) break;  // also: nothing more will come
+    const ssize_t count = socket_.receive(space);
+    if (count < 0) return close();
+    if (count == 0) {
+      if (socket_.input_ended()) on_input_end();
+      break;
+    }
     reader_.received(static_cast<size_t>(count));
-    if (state_ == State::kBody) progress(static_cast<size_t>(count));
+    if (state_ == State::kBody) deadline_.progress(static_cast<size_t>(count));
     advance();
     if (state_ != State::kBody || static_cast<size_t>(count) < space.size()) return;
   }
   advance();
 }
 
-ssize_t Connection::receive(std::span<char> space) noexcept {
-  while (true) {
-    const ssize_t count = ::recv(fd_, space.data(), space.size(), MSG_DONTWAIT);
-    if (count > 0) return count;
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
-    if (count == 0 && state_ != State::kLinger) {
-      input_ended_ = true;
-      if (state_ == State::kCall && !answering_) expect_answer(now_ns());
-      return 0;
-    }
-    close();
-    return -1;
-  }
+void Connection::on_input_end() noexcept {
+  if (state_ != State::kCall || exchange_.writer().has_begun()) return;
+  deadline_.expect_answer(deadline_.now_ns(), true);
 }
 
 bool Connection::next_is_here() noexcept {
-  if (!reader_.idle() || input_ended_) return !reader_.idle();
-  char first = 0;
-  return ::recv(fd_, &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
-}
-
-// --- writing ---
-
-BodyBuffer Connection::take_body() noexcept { return std::move(reader_.body()); }
-
-void Connection::begin_answer(const ReplyHead& head, Framing framing) {
-  answering_ = true;
-  if (worker_.exiting() || framing == Framing::kUntilClosed) keep_alive_ = false;
-  if (input_ended_) keep_alive_ = keep_alive_ && !reader_.idle();
-  // What was sent without waiting for this answer is answered too.
-  if (worker_.leaving()) keep_alive_ = keep_alive_ && now_ns() < worker_.leave_by_ns() && next_is_here();
-  write_reply_head(head, cors_lines_, version_, framing, keep_alive_, &reply_head_);
-  worker_.counters.add(verdict_.category, head.http_status);
-  expect_nothing();  // until the socket takes no more
-  parts_.clear();
-  part_ = 0;
-  parts_.push_back(to_iovec(std::string_view(reply_head_).substr(std::exchange(sent_ahead_, 0))));
-}
-
-void Connection::answer(const ReplyHead& head, std::span<const iovec> body) noexcept {
-  if (state_ != State::kCall) return;
-  begin_answer(head, Framing::kLength);
-  if (!no_body_) parts_.insert(parts_.end(), body.begin(), body.end());
-  write();
-}
-
-void Connection::answer_text(ReplyHead head, std::string body) noexcept {
-  if (state_ != State::kCall) return;
-  own_body_ = std::move(body);
-  head.content_length = own_body_.size();
-  begin_answer(head, Framing::kLength);
-  if (!no_body_ && !own_body_.empty()) parts_.push_back(to_iovec(own_body_));
-  write();
-}
-
-void Connection::begin_stream(const ReplyHead& head) noexcept {
-  if (state_ != State::kCall) return;
-  streaming_ = true;
-  stream_ended_ = false;
-  stream_chunked_ = version_ == 11;
-  begin_answer(head, stream_chunked_ ? Framing::kChunked : Framing::kUntilClosed);
-  write();
-}
-
-void Connection::stream(std::string bytes) noexcept {
-  if (state_ != State::kCall || bytes.empty()) return;
-  stream_next_.push_back(std::move(bytes));
-  if (!waiting_to_write_) write();
-}
-
-void Connection::end_stream() noexcept {
-  if (state_ != State::kCall) return;
-  stream_ended_ = true;
-  if (!waiting_to_write_) write();
-}
-
-/// Some of what waits becomes what is written.
-void Connection::queue_stream() {
-  stream_out_.clear();
-  stream_data_bytes_ = 0;
-  own_body_.clear();  // the heads of the chunks
-  parts_.clear();
-  part_ = 0;
-  while (!stream_next_.empty() && stream_data_bytes_ < kStreamBatchBytes) {
-    stream_data_bytes_ += stream_next_.front().size();
-    stream_out_.push_back(std::move(stream_next_.front()));
-    stream_next_.pop_front();
-  }
-  if (stream_out_.empty()) return;
-  if (stream_chunked_) {
-    char size[24];
-    const int length = std::snprintf(size, sizeof size, "%zx\r\n", stream_data_bytes_);
-    own_body_.assign(size, static_cast<size_t>(length));
-    parts_.push_back(to_iovec(own_body_));
-  }
-  for (const std::string& bytes : stream_out_) parts_.push_back(to_iovec(bytes));
-  if (stream_chunked_) parts_.push_back(to_iovec("\r\n"));
-  expect_nothing();
-}
-
-void Connection::write() noexcept {
-  if (waiting_to_write_) return;
-  while (write_parts()) {
-    if (!streaming_) {
-      finish_answer();
-      return;
-    }
-    if (stream_data_bytes_ != 0 && call_ != nullptr) {
-      call_->on_stream_written(std::exchange(stream_data_bytes_, 0));
-      if (state_ != State::kCall) return;
-    }
-    const bool more = !stream_next_.empty();
-    queue_stream();
-    if (more) continue;
-    if (!stream_ended_) {
-      expect_nothing();  // the model's turn
-      return;
-    }
-    streaming_ = false;
-    if (!stream_chunked_) {
-      finish_answer();
-      return;
-    }
-    parts_.push_back(to_iovec(kLastChunk));
-  }
-}
-
-bool Connection::write_parts() noexcept {
-  while (part_ < parts_.size()) {
-    msghdr message{};
-    message.msg_iov = &parts_[part_];
-    message.msg_iovlen = std::min(parts_.size() - part_, kMostParts);
-    const ssize_t sent = ::sendmsg(fd_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0) {
-      if (errno == EINTR) continue;
-      if (errno != EAGAIN && errno != EWOULDBLOCK) {
-        close();
-        return false;
-      }
-      waiting_to_write_ = true;
-      await_progress();
-      watch_for(watched_ | EPOLLOUT);
-      return false;
-    }
-    auto left = static_cast<size_t>(sent);
-    progress(left);
-    while (part_ < parts_.size() && left >= parts_[part_].iov_len) left -= parts_[part_++].iov_len;
-    if (left != 0) {
-      parts_[part_].iov_base = static_cast<char*>(parts_[part_].iov_base) + left;
-      parts_[part_].iov_len -= left;
-    }
-  }
-  return true;
-}
-
-void Connection::finish_answer() noexcept {
-  answering_ = streaming_ = false;
-  if (Call* call = std::exchange(call_, nullptr); call != nullptr) call->on_written();
-  worker_.buffers.give(std::move(reader_.body()));
-  charge_.release();
-  if (!keep_alive_) {
-    linger();
-    return;
-  }
-  reader_.next();
-  head_begun_ = false;
-  state_ = State::kHead;
-  expect_request();
-  advance();
+  return !reader_.idle() || (!socket_.input_ended() && socket_.has_input());
 }
 
 void Connection::linger() noexcept {
-  if (input_ended_) return close();  // nothing can come that a reset would answer
+  if (socket_.input_ended()) return close();  // nothing can come that a reset would answer
   state_ = State::kLinger;
-  expect_by(now_ns(), kLingerNs);
-  (void)::shutdown(fd_, SHUT_WR);
+  deadline_.expect_by(deadline_.now_ns(), kLingerNs);
+  socket_.end_output();
   read();
 }
 

@@ -1,7 +1,6 @@
 // Whether a connection's request may be made: asked when its head is there, perhaps answered later.
 #include <strings.h>
 
-#include <limits>
 #include <span>
 #include <utility>
 
@@ -40,16 +39,17 @@ class AskedHead final : public CallHead {
 
 bool Connection::ask_access(const AccessPoint& access) {
   state_ = State::kAccess;
-  deadline_ns_ = std::numeric_limits<int64_t>::max();
+  deadline_.expect_nothing();
   asking_ = shared_from_this();
-  const AskedHead head(reader_.head(), fd_);
+  const AskedHead head(reader_.head(), socket_.fd());
   auto post = [](void* self) noexcept {
     auto* connection = static_cast<Connection*>(self);
     connection->worker_.post(*connection);
   };
-  const ApiCategory category = *verdict_.guarded;
+  const Verdict& verdict = exchange_.request().verdict();
+  const ApiCategory category = *verdict.guarded;
   const std::string_view name =
-      category == ApiCategory::kOther ? verdict_.own_category : api_category_name(category);
+      category == ApiCategory::kOther ? verdict.own_category : api_category_name(category);
   const bool settled = access_.ask(access, {category, name, CallProtocol::kHttp, head}, post, this);
   return settled && take_access();
 }
@@ -62,8 +62,9 @@ bool Connection::take_access() {
   state_ = State::kHead;
   reader_.identify(caller);
   if (!answer.ok()) {
-    verdict_.refuse(http_status(answer.code()), answer.message());
-    verdict_.extra.clear();
+    Verdict& verdict = exchange_.request().verdict();
+    verdict.refuse(http_status(answer.code()), answer.message());
+    verdict.extra.clear();
   }
   return begin_body();
 }

@@ -11,7 +11,7 @@
 
 namespace atl::frontends::grpc_frontend {
 
-GrpcInferCall::GrpcInferCall(InferQueue& queue) : V2UnaryCall(queue.frontend), queue_(queue) {}
+GrpcInferCall::GrpcInferCall(InferQueue& queue) : queue_(queue), service_(queue.frontend, *this) {}
 
 void GrpcInferCall::arm(InferQueue& queue) {
   std::unique_ptr<GrpcInferCall> call = queue.calls.take();
@@ -20,13 +20,13 @@ void GrpcInferCall::arm(InferQueue& queue) {
 }
 
 void GrpcInferCall::wait() {
-  infer_.begin(kWritePart | kEndPart);
-  wait_start_ns_ = queue_.trace_time_ns();
+  service_.begin(kWritePart | kEndPart);
+  service_.set_wait_start(queue_.trace_time_ns());
   context_.emplace();
   head_.emplace(*context_);
   writer_.emplace(&*context_);
   context_->AsyncNotifyWhenDone(end_.tag());
-  queue_.service.RequestModelInfer(&*context_, &received_.bytes(), &*writer_, queue_.queue.get(),
+  queue_.service.RequestModelInfer(&*context_, &service_.received().bytes(), &*writer_, queue_.queue.get(),
                                    queue_.queue.get(), start_.tag());
 }
 
@@ -36,9 +36,9 @@ void GrpcInferCall::on_start(bool ok) {
     return;
   }
   arm(queue_);
-  wait_end_ns_ = queue_.trace_time_ns();
+  service_.set_wait_end(queue_.trace_time_ns());
   const AccessPoint& access = *queue_.frontend.server.access;
-  if (access_.ask(access, ApiCategory::kInference, *context_, *queue_.queue, settled_)) on_settled();
+  if (access_.ask(access, ApiCategory::kInference, *context_, *queue_.queue, settled_)) service_.on_settled();
 }
 
 int64_t GrpcInferCall::deadline_ns() const noexcept {
@@ -48,13 +48,13 @@ int64_t GrpcInferCall::deadline_ns() const noexcept {
 void GrpcInferCall::begin_remote(const HostPort& server) noexcept {
   remote_ = std::make_unique<RemoteCall>(
       queue_.remote_channels.stub(server, queue_.frontend.host.clock().now_ns()), *context_);
-  remote_->start(kGrpcInferPath, received_.opened_bytes(), *queue_.queue, remote_answer_);
+  remote_->start(kGrpcInferPath, service_.received().opened_bytes(), *queue_.queue, remote_answer_);
 }
 
 void GrpcInferCall::on_remote_answer(bool) {
   remote_->pass_back(&*context_);
-  Status counted = remote_->status().ok() ? infer_.memory.add(remote_->answer().Length()) : Status();
-  if (!counted.ok()) return answer_error(counted);
+  Status counted = remote_->status().ok() ? service_.charge(remote_->answer().Length()) : Status();
+  if (!counted.ok()) return service_.answer_error(counted);
   set_compression(queue_.frontend.settings, &*context_);
   if (remote_->status().ok()) {
     writer_->Finish(remote_->answer(), grpc::Status::OK, written_.tag());
@@ -63,44 +63,41 @@ void GrpcInferCall::on_remote_answer(bool) {
   }
 }
 
-void GrpcInferCall::answer(Response& response) noexcept {
-  Status status = write_response(response, [this](V2InferResponse& message) -> Status {
-    grpc_slice head = grpc_slice_malloc(message.head_bytes());
-    grpc::ByteBuffer buffer = to_buffer(head, message.write(GRPC_SLICE_START_PTR(head)));
-    set_compression(queue_.frontend.settings, &*context_);
-    infer_.trace("GRPC_SEND_START");
-    writer_->Finish(buffer, grpc::Status::OK, written_.tag());
-    return {};
-  });
-  infer_.outputs.drop(response);
-  if (!status.ok()) answer_error(status);
+Status GrpcInferCall::write(V2InferResponse& message) noexcept {
+  grpc_slice head = grpc_slice_malloc(message.head_bytes());
+  answer_ = to_buffer(head, message.write(GRPC_SLICE_START_PTR(head)));
+  return {};
 }
 
-void GrpcInferCall::answer_error(const Status& status) noexcept {
-  infer_.trace("GRPC_SEND_START");
-  add_retry_after(*context_, infer_.request.retry_after_ms);
-  const Status told = client_status(status, infer_.request.times.deadline_ns, queue_.frontend.host.clock());
-  writer_->FinishWithError(to_grpc(told), written_.tag());
+void GrpcInferCall::send() noexcept {
+  set_compression(queue_.frontend.settings, &*context_);
+  service_.trace("GRPC_SEND_START");
+  writer_->Finish(answer_, grpc::Status::OK, written_.tag());
+  answer_.Clear();
+}
+
+void GrpcInferCall::send_error(const Status& status, uint32_t retry_after_ms) noexcept {
+  service_.trace("GRPC_SEND_START");
+  add_retry_after(*context_, retry_after_ms);
+  writer_->FinishWithError(to_grpc(status), written_.tag());
 }
 
 void GrpcInferCall::on_written(bool) {
-  infer_.trace("GRPC_SEND_END");
-  infer_.done(kWritePart);
+  service_.trace("GRPC_SEND_END");
+  service_.done(kWritePart);
 }
 
 void GrpcInferCall::on_end(bool) {
   if (context_->IsCancelled()) {
-    infer_.request.cancellation.cancel();
+    service_.cancel();
     if (remote_ != nullptr) remote_->cancel();
   }
-  infer_.done(kEndPart);
+  service_.done(kEndPart);
 }
 
 void GrpcInferCall::recycle() noexcept {
   // The pass goes last: with it the instance may be stopped, and the queue with it.
-  Pass pass = std::move(pass_);
-  received_.clear();
-  infer_.reset();
+  Pass pass = service_.reset();
   remote_.reset();
   writer_.reset();
   head_.reset();

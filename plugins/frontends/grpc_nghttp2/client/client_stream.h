@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "frontends/grpc_nghttp2/transport/call/message_queue.h"
 #include "frontends/grpc_nghttp2/transport/frames/message_reader.h"
-#include "frontends/grpc_nghttp2/transport/message_queue.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 

@@ -120,7 +120,7 @@ TEST_F(CallsTest, AMessageThatIsHeldKeepsItsBytes) {
 TEST_F(CallsTest, FailuresAreTrailersOnly) {
   open();
   held_.act = [](CallStream& stream, Message) {
-    stream.add_trailer("retry-after", "1");
+    stream.writer().add_trailer("retry-after", "1");
     stream.finish(3, "\xC3\xA4%");
   };
   const Answer& answer = call(1, "/s/held", "x");
@@ -209,9 +209,9 @@ TEST_F(CallsTest, CompressionIsSaidAndChecked) {
   client_->data(5, prefixed("x", 1), true);
   turn();
   EXPECT_TRUE(message_.compressed);
-  EXPECT_EQ(stream_->encoding(), MessageEncoding::kGzip);
-  EXPECT_TRUE(stream_->client_accepts(MessageEncoding::kGzip));
-  EXPECT_FALSE(stream_->client_accepts(MessageEncoding::kDeflate));
+  EXPECT_EQ(stream_->headers().encoding, MessageEncoding::kGzip);
+  EXPECT_TRUE(stream_->headers().accepts(MessageEncoding::kGzip));
+  EXPECT_FALSE(stream_->headers().accepts(MessageEncoding::kDeflate));
   stream_->finish(0, {});
 }
 

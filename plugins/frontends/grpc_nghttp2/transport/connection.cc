@@ -14,8 +14,6 @@
 namespace atl::frontends::grpc_nghttp2 {
 namespace {
 
-/// Times within call_stall_timeout that calls are looked at.
-constexpr uint32_t kLooksAtCalls = 4;
 /// Reads of one connection before others have their turn.
 constexpr int kReadsATurn = 4;
 /// Frames that wait to be written while more is read.
@@ -35,12 +33,11 @@ Connection::Connection(int fd, SessionContext& context, ReceiveBuffer& receive,
                        std::unique_ptr<TlsChannel> tls) noexcept
     : loop_(context.loop),
       receive_(receive),
-      settings_(settings),
-      counters_(context.counters),
       home_(home),
       fd_(fd),
       tls_(std::move(tls)),
       session_(context, *this),
+      times_(*this, session_, settings),
       out_(context.frames) {}
 
 Connection::~Connection() {
@@ -53,21 +50,13 @@ std::string Connection::peer() const { return peer_address(fd_); }
 
 void Connection::start() noexcept {
   if (!session_.open().ok() || !loop_.watch(fd_, EPOLLIN, *this).ok()) return close();
-  watch_headers();
-  last_read_ns_ = loop_.now_ns();
-  loop_.set(quiet_, last_read_ns_ + settings_.keepalive_time_ns);
-  if (settings_.max_age_ns != 0) {
-    // Clients that came together do not leave together: a tenth more or less, by what differs between them.
-    const int64_t spread = settings_.max_age_ns / 10;
-    const int64_t part = static_cast<int64_t>(reinterpret_cast<uintptr_t>(this) / 64 % 201) - 100;
-    loop_.set(age_, last_read_ns_ + settings_.max_age_ns + spread * part / 100);
-  }
+  times_.start();
 }
 
 void Connection::close() noexcept { home_.on_closed(*this); }
 
 void Connection::close_for(ClosedFor reason) noexcept {
-  counters_.count(reason);
+  session_.context().counters.count(reason);
   close();
 }
 
@@ -79,17 +68,16 @@ void Connection::shut_down() noexcept {
 }
 
 void Connection::go_away() noexcept {
-  if (lingers_) return loop_.set(going_, loop_.now_ns());
+  if (lingers_) return times_.end_now();
   session_.go_away();
-  loop_.set(going_, loop_.now_ns() + settings_.go_away_timeout_ns);
+  times_.await_going();
 }
 
 void Connection::linger() noexcept {
   lingers_ = true;
   tls_.reset();  // it has its last word
   ::shutdown(fd_, SHUT_WR);
-  for (Limit* limit : {&headers_, &quiet_, &age_, &calls_}) limit->unset();
-  loop_.set(going_, loop_.now_ns() + settings_.go_away_timeout_ns);
+  times_.await_end();
 }
 
 bool Connection::discard() noexcept {
@@ -100,40 +88,6 @@ bool Connection::discard() noexcept {
     if (got == 0) return false;
   }
   return true;
-}
-
-void Connection::on_limit(const Limit& limit) noexcept {
-  if (lingers_) return close();
-  if (&limit == &going_) return session_.finish_going();
-  if (&limit == &quiet_) return on_quiet();
-  if (&limit == &age_) return on_age();
-  if (&limit == &calls_) {
-    session_.end_stalled_calls(kLooksAtCalls);
-    return watch_calls();
-  }
-  close_for(&limit == &headers_ ? ClosedFor::kHeaderTimeout : ClosedFor::kWriteStall);
-}
-
-void Connection::on_quiet() noexcept {
-  const int64_t now = loop_.now_ns();
-  const int64_t due = last_read_ns_ + settings_.keepalive_time_ns;
-  if (now < due) {
-    pinged_ = false;
-    return loop_.set(quiet_, due);
-  }
-  if (pinged_) return close_for(ClosedFor::kKeepalive);
-  if (session_.open_streams() == 0 && !settings_.keepalive_without_calls) {
-    return loop_.set(quiet_, now + settings_.keepalive_time_ns);
-  }
-  pinged_ = true;
-  session_.ping();
-  loop_.set(quiet_, now + settings_.keepalive_timeout_ns);
-}
-
-void Connection::on_age() noexcept {
-  if (std::exchange(is_old_, true)) return shut_down();
-  go_away();
-  if (settings_.max_age_grace_ns != 0) loop_.set(age_, loop_.now_ns() + settings_.max_age_grace_ns);
 }
 
 void Connection::on_ready(uint32_t events) noexcept {
@@ -152,14 +106,14 @@ bool Connection::read() noexcept {
     const std::span<uint8_t> room = receive_.room();
     // Where little comes there is nothing to foretell.
     is_planned_ = reads_much_ && receive_.plan().make(tracker_, [this](int32_t stream) {
-      return session_.message_room(stream);
+      return session_.streams().message_room(stream);
     });
     const ssize_t got = read_some(room);
     if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
     if (got == 0) return false;
     const auto bytes = static_cast<size_t>(got);
     const size_t most = is_planned_ ? receive_.plan().bytes() : room.size();
-    last_read_ns_ = loop_.now_ns();
+    times_.on_read();
     reads_much_ = bytes >= kMuch;
     if (!take_some(bytes, room)) return false;
     // A short read was all there is.
@@ -203,7 +157,7 @@ size_t Connection::bytes_ahead(size_t calls, std::span<const uint8_t> bytes) noe
   if (bytes.size() < kLeastDivided || bytes.size() >= kMuch || !loop_.has_one_ready()) return 0;
   if (const size_t ahead = tracker_.streams_end(calls, bytes); ahead != 0) return ahead;
   const FrameTracker::Place data = tracker_.first_data(bytes);
-  const size_t ahead = session_.messages_end(data.stream, calls, bytes.subspan(data.begin));
+  const size_t ahead = session_.streams().messages_end(data.stream, calls, bytes.subspan(data.begin));
   return ahead == 0 ? 0 : data.begin + ahead;
 }
 
@@ -218,29 +172,14 @@ bool Connection::take(std::span<const uint8_t> bytes, const ChunkRef& held) noex
     }
     tracker_.pass(bytes.first(static_cast<size_t>(taken)));
     bytes = bytes.subspan(static_cast<size_t>(taken));
-    if (session_.is_paused() && !write()) return false;
-  } while (!bytes.empty() || session_.is_paused());
+    if (session_.input().is_paused() && !write()) return false;
+  } while (!bytes.empty() || session_.input().is_paused());
   if (session_.is_told()) {
-    going_.unset();
+    times_.stop_awaiting_going();
     session_.finish_going();
   }
-  watch_headers();
-  if (!calls_.is_set()) watch_calls();
+  times_.on_received();
   return true;
-}
-
-void Connection::watch_headers() noexcept {
-  if (!session_.awaits_headers()) {
-    headers_.unset();
-  } else if (!headers_.is_set() || awaited_frame_ != session_.awaited_frame()) {
-    awaited_frame_ = session_.awaited_frame();
-    loop_.set(headers_, loop_.now_ns() + settings_.header_timeout_ns);
-  }
-}
-
-void Connection::watch_calls() noexcept {
-  if (session_.open_streams() == 0) return;
-  loop_.set(calls_, loop_.now_ns() + settings_.call_stall_timeout_ns / kLooksAtCalls);
 }
 
 void Connection::on_turn_end() noexcept {
@@ -263,23 +202,18 @@ bool Connection::write() noexcept {
       wait_for_room(true);
       return true;
     }
-    note_taken(static_cast<uint64_t>(sent));
+    times_.on_taken(static_cast<uint64_t>(sent));
   }
   wait_for_room(false);
   return true;
 }
 
-void Connection::note_taken(uint64_t bytes) noexcept {
-  taken_bytes_ += bytes;
-  if (taken_bytes_ >= StallWatch::kProgressBytes) stall_.unset();
-}
-
 void Connection::wait_for_room(bool waits) noexcept {
-  if (waits && !stall_.is_set()) {
-    taken_bytes_ = 0;
-    loop_.set(stall_, loop_.now_ns() + settings_.write_stall_timeout_ns);
+  if (waits) {
+    times_.await_room();
+  } else {
+    times_.stop_awaiting_room();
   }
-  if (!waits) stall_.unset();
   if (std::exchange(waits_for_room_, waits) == waits) return;
   loop_.rewatch(fd_, waits ? EPOLLIN | EPOLLOUT : EPOLLIN, *this);
 }

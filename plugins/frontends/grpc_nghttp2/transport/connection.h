@@ -7,28 +7,16 @@
 #include <string>
 
 #include "frontends/common/loop/event_loop.h"
+#include "frontends/grpc_nghttp2/transport/connection_times.h"
 #include "frontends/grpc_nghttp2/transport/frames/frame_tracker.h"
 #include "frontends/grpc_nghttp2/transport/frames/receive_buffer.h"
 #include "frontends/grpc_nghttp2/transport/out_queue.h"
-#include "frontends/grpc_nghttp2/transport/session.h"
+#include "frontends/grpc_nghttp2/transport/session/session.h"
 #include "frontends/grpc_nghttp2/transport/tls/tls_channel.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 
 class Connection;
-
-struct ConnectionSettings {
-  int64_t header_timeout_ns = 10 * kNsPerSecond;       ///< for the preface, and for each list of headers
-  int64_t write_stall_timeout_ns = 30 * kNsPerSecond;  ///< for the socket to take 16 KiB, or all that waits
-  int64_t call_stall_timeout_ns =
-      300 * kNsPerSecond;                          ///< for 16 KiB of a message, either way, or the rest of it
-  int64_t go_away_timeout_ns = 20 * kNsPerSecond;  ///< for the client to show that it was told
-  int64_t keepalive_time_ns = 7200 * kNsPerSecond;   ///< without a byte from the client, then it is pinged
-  int64_t keepalive_timeout_ns = 20 * kNsPerSecond;  ///< for a byte from it then
-  bool keepalive_without_calls = false;
-  int64_t max_age_ns = 0;        ///< about; then the client is sent away. 0: never
-  int64_t max_age_grace_ns = 0;  ///< for its calls then. 0: as long as they take
-};
 
 /// What a connection has from its thread.
 class ConnectionHome {
@@ -63,31 +51,21 @@ class Connection final
   void go_away() noexcept;
   /// At once.
   void close() noexcept;
-  /// The same, after what is answered already was written as far as the socket takes it.
+  /// The same, and counts why.
+  void close_for(ClosedFor reason) noexcept;
+  /// Closes it after what is answered already was written, as far as the socket takes it.
   void shut_down() noexcept;
 
   /// The client's address, as access checks get it.
   std::string peer() const override;
+  /// The server has ended its side, and waits for the client to end its own.
+  bool lingers() const noexcept { return lingers_; }
 
  private:
-  /// Tells of one of the times that a connection waits for.
-  class Limit final : public Timer {
-   public:
-    explicit Limit(Connection& connection) noexcept : connection_(connection) {}
-    virtual ~Limit() = default;
-    void on_time() noexcept override { connection_.on_limit(*this); }
-
-   private:
-    Connection& connection_;
-  };
-
   void on_ready(uint32_t events) noexcept override;
   void on_turn_end() noexcept override;
   void on_handshake_turn() noexcept override;
   void on_output() noexcept override { loop_.at_turn_end(*this); }
-  void on_limit(const Limit& limit) noexcept;
-  void on_quiet() noexcept;
-  void on_age() noexcept;
 
   /// False: the connection is to be closed.
   bool read() noexcept;
@@ -107,36 +85,20 @@ class Connection final
   bool read_tls() noexcept;
   bool decrypt() noexcept;
   bool write_tls() noexcept;
-  void note_taken(uint64_t bytes) noexcept;
   void wait_for_room(bool waits) noexcept;
-  void watch_headers() noexcept;
-  void watch_calls() noexcept;
-  void close_for(ClosedFor reason) noexcept;
 
   EventLoop& loop_;
   ReceiveBuffer& receive_;
-  const ConnectionSettings& settings_;
-  TransportCounters& counters_;
   ConnectionHome& home_;
   int fd_;
   std::unique_ptr<TlsChannel> tls_;
   Session session_;
+  ConnectionTimes times_;
   FrameTracker tracker_;
   bool is_planned_ = false;  ///< the present read
   bool reads_much_ = false;  ///< the last read brought much
   OutQueue out_;
   bool waits_for_room_ = false;  ///< in the socket
-  uint64_t taken_bytes_ = 0;     ///< by the socket, since stall_ was set
-  uint32_t awaited_frame_ = 0;   ///< what headers_ is set for
-  Limit headers_{*this};
-  Limit stall_{*this};
-  Limit going_{*this};
-  Limit quiet_{*this};
-  Limit age_{*this};
-  Limit calls_{*this};
-  int64_t last_read_ns_ = 0;
-  bool pinged_ = false;  ///< since the client was heard last
-  bool is_old_ = false;
   bool lingers_ = false;
 };
 

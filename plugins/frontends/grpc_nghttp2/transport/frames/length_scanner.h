@@ -37,6 +37,11 @@ class LengthScanner {
       notify(head_, skipped_);
     }
   }
+  /// Ready for other bytes, which begin with a head.
+  void reset() noexcept {
+    head_bytes_ = 0;
+    skipped_ = 0;
+  }
   /// Where so many pieces have ended in the next bytes; 0: not before the last byte, or that cannot be told.
   size_t end_of(size_t count, std::span<const uint8_t> bytes) const noexcept {
     if (is_in_head() || count == 0) return 0;

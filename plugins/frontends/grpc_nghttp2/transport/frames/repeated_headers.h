@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "frontends/grpc_nghttp2/transport/call_headers.h"
+#include "frontends/grpc_nghttp2/transport/call/call_headers.h"
 #include "frontends/grpc_nghttp2/transport/frames/frame_head.h"
 
 namespace atl::frontends::grpc_nghttp2 {

@@ -96,9 +96,9 @@ TEST_F(RepeatedCallsTest, SayTheSame) {
   for (int32_t stream = 1; stream < 11; stream += 2) {
     begin(stream, more);
     EXPECT_EQ(metadata(), (Fields{{"user-agent", "test/1"}, {"x-bin", "a"}}));
-    EXPECT_EQ(stream_->encoding(), MessageEncoding::kGzip);
-    EXPECT_TRUE(stream_->client_accepts(MessageEncoding::kGzip));
-    EXPECT_FALSE(stream_->client_accepts(MessageEncoding::kDeflate));
+    EXPECT_EQ(stream_->headers().encoding, MessageEncoding::kGzip);
+    EXPECT_TRUE(stream_->headers().accepts(MessageEncoding::kGzip));
+    EXPECT_FALSE(stream_->headers().accepts(MessageEncoding::kDeflate));
     EXPECT_EQ(stream_->deadline_ns() - stream_->began_ns(), 5 * kNsPerSecond);
     EXPECT_EQ(text_of(message_), "x");
     stream_->finish(0, {});

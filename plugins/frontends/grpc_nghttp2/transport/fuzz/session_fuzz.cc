@@ -15,7 +15,7 @@
 #include "atoll/testing/followed_fake.h"
 #include "atoll/testing/random.h"
 #include "frontends/grpc_nghttp2/transport/frames/receive_buffer.h"
-#include "frontends/grpc_nghttp2/transport/session.h"
+#include "frontends/grpc_nghttp2/transport/session/session.h"
 #include "fuzz_target.h"
 
 namespace {
@@ -84,7 +84,7 @@ class FuzzCall final : public Call {
       case 0:
         return end(static_cast<int>(random.below(18)));
       case 1:
-        stream_->add_trailer("x-trailer", "value");
+        stream_->writer().add_trailer("x-trailer", "value");
         return end(0);
       case 2:
         return std::exchange(stream_, nullptr)->answer(Text::make(bytes, 1 + random.below(3)));
@@ -217,13 +217,13 @@ class FuzzConnection final : private SessionOwner, private MethodFinder {
         return false;
       }
       check(static_cast<size_t>(taken) <= bytes.size() &&
-            (taken != 0 || session_->is_paused() || bytes.empty()));
+            (taken != 0 || session_->input().is_paused() || bytes.empty()));
       bytes = bytes.subspan(static_cast<size_t>(taken));
-      if (session_->is_paused() && !write()) return false;
-    } while (!bytes.empty() || session_->is_paused());
-    check(context_.counters.open_calls() == session_->open_streams());
-    check(session_->open_streams() != 0 || session_->held().bytes() == 0);
-    (void)session_->awaits_headers();
+      if (session_->input().is_paused() && !write()) return false;
+    } while (!bytes.empty() || session_->input().is_paused());
+    check(context_.counters.open_calls() == session_->streams().size());
+    check(session_->streams().size() != 0 || session_->limits().held_bytes() == 0);
+    (void)session_->input().awaits_headers();
     return true;
   }
 
@@ -264,7 +264,7 @@ class FuzzConnection final : private SessionOwner, private MethodFinder {
         return session_->ping();
       case 3:
       case 4:
-        return session_->end_stalled_calls(2);
+        return session_->streams().end_stalled(2);
       case 5:
       case 6:
         all_.clock.advance(static_cast<int64_t>(random_.below(2000)) * kNsPerMs);

@@ -80,13 +80,13 @@ class InteropCall final : public Call, private Timer {
     ++counters_.open_calls;
     stream.attach(*this);
     for (MessageEncoding encoding : {MessageEncoding::kGzip, MessageEncoding::kDeflate}) {
-      if (encoding_ == MessageEncoding::kIdentity && stream.client_accepts(encoding)) encoding_ = encoding;
+      if (encoding_ == MessageEncoding::kIdentity && stream.headers().accepts(encoding)) encoding_ = encoding;
     }
-    stream.set_answer_encoding(encoding_);
+    stream.writer().set_encoding(encoding_);
     // The transport sends no metadata of calls' own before the first message: both come back at the end.
     for (const char* name : {"x-grpc-test-echo-initial", "x-grpc-test-echo-trailing-bin"}) {
       const std::string_view value = stream.metadata().find(name);
-      if (!value.empty()) stream.add_trailer(name, value);
+      if (!value.empty()) stream.writer().add_trailer(name, value);
     }
   }
   virtual ~InteropCall() { --counters_.open_calls; }

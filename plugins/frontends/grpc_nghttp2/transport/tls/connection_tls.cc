@@ -30,7 +30,7 @@ bool Connection::decrypt() noexcept {
     const std::span<uint8_t> room = receive_.room();
     const size_t bytes = tls_->read(room);
     if (bytes == 0) break;
-    last_read_ns_ = loop_.now_ns();
+    times_.on_read();
     if (!take(room.first(bytes), receive_.filled(bytes))) return false;
   }
   if (tls_->has_ended()) {
@@ -47,7 +47,7 @@ bool Connection::write_tls() noexcept {
   for (bool more = true, able = tls_->is_open();;) {
     const ssize_t sent = tls_->send();
     if (sent < 0) return false;
-    note_taken(static_cast<uint64_t>(sent));
+    times_.on_taken(static_cast<uint64_t>(sent));
     if (tls_->has_unsent()) {
       wait_for_room(true);
       return true;

@@ -1,4 +1,4 @@
-#include "frontends/grpc_nghttp2/transport/flood_guard.h"
+#include "frontends/grpc_nghttp2/transport/session/flood_guard.h"
 
 #include <gtest/gtest.h>
 #include <nghttp2/nghttp2.h>

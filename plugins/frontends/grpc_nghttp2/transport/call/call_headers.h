@@ -20,6 +20,8 @@ struct CallHeaders {
   uint32_t accepted = static_cast<uint32_t>(MessageEncoding::kIdentity);  ///< encodings
   int64_t timeout_ns = -1;                                                ///< -1: none
 
+  /// Whether the client reads messages of this encoding.
+  bool accepts(MessageEncoding one) const noexcept { return (accepted & static_cast<uint32_t>(one)) != 0; }
   void clear() noexcept {
     metadata.clear();
     list_bytes = 0;

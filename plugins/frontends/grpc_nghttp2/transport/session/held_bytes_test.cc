@@ -1,4 +1,4 @@
-#include "frontends/grpc_nghttp2/transport/held_bytes.h"
+#include "frontends/grpc_nghttp2/transport/session/held_bytes.h"
 
 #include <gtest/gtest.h>
 
