@@ -82,7 +82,7 @@ class Decisions {
     // A few models are everywhere, so instances that have one are looked at for it.
     Lease lease{1 + random_.below(18), 0, cat("model", random_.below(500))};
     const std::string_view model = lease.model;
-    const PlaceNeeds needs{lease.quota, BackendSet(uint64_t{1} << random_.below(4)), {&model, 1}};
+    const PlaceNeeds needs{lease.quota, BackendSet(uint64_t{1} << random_.below(4)), {model}};
     const auto begin = Clock::now();
     const PoolPlaces::Decision decision = places_.decide(needs, placement_);
     if (decision.kind != Kind::kRefused) {
@@ -100,7 +100,7 @@ class Decisions {
     const size_t at = random_.below(leases_.size());
     std::swap(leases_[at], leases_.back());
     const std::string_view model = leases_.back().model;
-    places_.take_off(leases_.back().instance, {leases_.back().quota, std::nullopt, {&model, 1}});
+    places_.take_off(leases_.back().instance, {leases_.back().quota, std::nullopt, {model}});
     leases_.pop_back();
   }
 

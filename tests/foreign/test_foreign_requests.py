@@ -1,6 +1,8 @@
 """What backends made for Triton do with requests beside answering them: rescheduling, cancellation, state."""
 
+import pathlib
 import queue
+import re
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from support.waiting import eventually
 from tritonclient.utils import InferenceServerException
 
 FOR_EVER = 2**31 - 1
+MANY = 200_000
 UNTIL_CANCELLED = -1
 TENSORS = tensor_config("input", "COUNT", "TYPE_INT32", [1]) + tensor_config("output", "OUTPUT", "TYPE_INT32", [1])
 STEPS = 'backend: "steps"\n' + TENSORS
@@ -63,6 +66,20 @@ def test_a_rescheduled_request_is_executed_again_with_its_state(server, model):
             count, result, error = answers.get(timeout=60)
             assert error is None, error
             assert result.as_numpy("OUTPUT").tolist() == [count]
+
+
+def resident_mib(server):
+    return int(re.search(r"VmRSS:\s+(\d+) kB", pathlib.Path(f"/proc/{server.process.pid}/status").read_text()).group(1)) / 1024
+
+
+@pytest.mark.parametrize("model", ["direct", "oldest"])
+def test_a_request_may_be_executed_very_often(server, model):
+    """What the server does for each execution of a request must not pile up on it."""
+    with server.client() as client:
+        assert executions(client, model, 1000) == [1000]
+        before = resident_mib(server)
+        assert executions(client, model, MANY) == [MANY]
+        assert resident_mib(server) - before < 16
 
 
 def test_a_model_that_is_not_iterative_refuses_to_reschedule(server):

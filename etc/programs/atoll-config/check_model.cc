@@ -57,7 +57,7 @@ class ModelCheck {
     const std::string& file = model_.config_path.empty() ? model_.entry.path : model_.config_path;
     report_.problems.push_back({severity, file, place.line, place.column, std::move(field), std::move(text)});
   }
-  void tell_at(Severity severity, const std::string& field, std::string text) {
+  void report_at(Severity severity, const std::string& field, std::string text) {
     report(severity, reading_.source.find(field), field, std::move(text));
   }
   void report(Severity severity, const Findings& findings) {
@@ -102,7 +102,7 @@ class ModelCheck {
     check_groups(named);
     check_versions(named);
     advise(named, options_.siblings, [&](const std::string& field, const std::string& text) {
-      tell_at(Severity::kWarning, field, text);
+      report_at(Severity::kWarning, field, text);
     });
     if (readable && !has_errors()) ask_the_server();
     if (!has_errors()) report_.config = config;
@@ -136,9 +136,9 @@ class ModelCheck {
         const bool is_known = std::any_of(config.input().begin(), config.input().end(),
                                           [&](const auto& one) { return one.name() == name; });
         if (!is_known)
-          tell_at(severity, cat("model_warmup[", i, "].inputs"),
-                  cat("warmup sample '", config.model_warmup(i).name(), "' has input '", name,
-                      "', which is no input of the model"));
+          report_at(severity, cat("model_warmup[", i, "].inputs"),
+                    cat("warmup sample '", config.model_warmup(i).name(), "' has input '", name,
+                        "', which is no input of the model"));
       }
     }
   }
@@ -164,19 +164,19 @@ class ModelCheck {
                                     findings);
     report(Severity::kError, findings);
     if (on_gpus)
-      tell_at(Severity::kNote, "instance_group", "whether the server has these GPUs is not known here");
+      report_at(Severity::kNote, "instance_group", "whether the server has these GPUs is not known here");
   }
 
   void check_versions(const ModelConfig& config) {
     std::vector<std::string> warnings;
     auto versions = pbtxt::select_versions(config, model_.versions, &warnings);
-    for (std::string& warning : warnings) tell_at(Severity::kWarning, "version_policy", std::move(warning));
+    for (std::string& warning : warnings) report_at(Severity::kWarning, "version_policy", std::move(warning));
     if (!versions.ok()) {
-      tell_at(Severity::kError, "version_policy", std::string(versions.status().message()));
+      report_at(Severity::kError, "version_policy", std::string(versions.status().message()));
       versions = std::vector<RepositoryVersion>();
     }
     check_model_files(config, model_, *versions, [&](const std::string& field, const std::string& text) {
-      tell_at(Severity::kError, field, text);
+      report_at(Severity::kError, field, text);
     });
   }
 
@@ -187,8 +187,8 @@ class ModelCheck {
     if (bytes.ok()) return;
     // The rule that is left: the name of the model and of its directory.
     std::string_view message = bytes.status().message();
-    tell_at(Severity::kError, message.starts_with("unexpected directory name") ? "name" : "",
-            std::string(message));
+    report_at(Severity::kError, message.starts_with("unexpected directory name") ? "name" : "",
+              std::string(message));
   }
 
   const RepositoryModel& model_;

@@ -94,7 +94,7 @@ TEST_F(GpuModelTest, GpusThatGoTakeTheirInstancesWithThem) {
   ASSERT_TRUE(make_gpu_instance().ok());
   EXPECT_TRUE(instance_->ready());
   host_.registry().withdraw(std::string(Cuda::kInterfaceId), "cuda");
-  atl::test::tell_service_changed(host_, Cuda::kInterfaceId, "cuda");
+  atl::test::publish_service_changed(host_, Cuda::kInterfaceId, "cuda");
   EXPECT_FALSE(instance_->ready());
   EXPECT_EQ(instance_->unready_reason(), "GPU 0 is gone: no plugin provides it any more");
   EXPECT_EQ(make_gpu_instance().message(), "instance 'm_0' is of KIND_GPU: no plugin provides GPUs");

@@ -59,10 +59,10 @@ TEST_F(GpuSourceTest, GpusMayComeAndGo) {
   EXPECT_EQ(source_->usable().message(), "no plugin provides GPUs");
   atl::test::ListedGpus cuda({CudaDeviceInfo{}});
   host_.registry().publish<Cuda>("cuda", cuda);
-  atl::test::tell_service_changed(host_, Cuda::kInterfaceId, "cuda");
+  atl::test::publish_service_changed(host_, Cuda::kInterfaceId, "cuda");
   EXPECT_THAT(std::string(source_->usable().message()), HasSubstr("not enabled in this build"));
   host_.registry().withdraw(std::string(Cuda::kInterfaceId), "cuda");
-  atl::test::tell_service_changed(host_, Cuda::kInterfaceId, "cuda");
+  atl::test::publish_service_changed(host_, Cuda::kInterfaceId, "cuda");
   EXPECT_EQ(source_->usable().message(), "no plugin provides GPUs");
 }
 

@@ -50,11 +50,11 @@ class ScratchFromService : public ::testing::Test {
   ~ScratchFromService() override { source_.close(); }
   void put(Memory& memory) {
     host_.registry().publish<Memory>("host", memory);
-    atl::test::tell_service_changed(host_, Memory::kInterfaceId, "host");
+    atl::test::publish_service_changed(host_, Memory::kInterfaceId, "host");
   }
   void take_away() {
     host_.registry().withdraw(std::string(Memory::kInterfaceId), "host");
-    atl::test::tell_service_changed(host_, Memory::kInterfaceId, "host");
+    atl::test::publish_service_changed(host_, Memory::kInterfaceId, "host");
   }
   size_t holders() { return host_.registry().holders(Memory::kInterfaceId); }
 
@@ -166,7 +166,7 @@ TEST(ScratchOfAKindTest, MemoryOfGpusIsNeverReplaced) {
   EXPECT_EQ(scratch.reserve(500).status().text(), "no plugin provides GPU memory");
   LimitedMemory gpu(MemoryKind::kGpu);
   host.registry().publish<Memory>("gpu", gpu);
-  atl::test::tell_service_changed(host, Memory::kInterfaceId, "gpu");
+  atl::test::publish_service_changed(host, Memory::kInterfaceId, "gpu");
   ASSERT_TRUE(scratch.reserve(500).ok());
   EXPECT_EQ(scratch.reserve(2000).status().code(), Code::kResourceExhausted);
 }

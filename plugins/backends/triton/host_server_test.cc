@@ -80,7 +80,7 @@ TEST(HostServer, AsksWhoIsThere) {
   EXPECT_EQ(link.poll().code(), Code::kUnavailable);
   FakeServer server;
   host.registry().publish<TRITONSERVER_Server>("c_api", server);
-  test::tell_service_changed(host, TRITONSERVER_Server::kInterfaceId, "c_api");
+  test::publish_service_changed(host, TRITONSERVER_Server::kInterfaceId, "c_api");
   const std::vector<std::string> with = {"OK",
                                          "live",
                                          "ready",

@@ -40,11 +40,11 @@ class ContributedRoutesTest : public HttpFrontendTest {
   ContributedRoutesTest() { catalog_.add_identity("probe"); }
   void bring(const std::string& instance, Provider& provider, int32_t rank = 0) {
     host_.registry().publish<HttpRoutes>(instance, provider, rank);
-    test::tell_service_changed(host_, HttpRoutes::kInterfaceId, instance);
+    test::publish_service_changed(host_, HttpRoutes::kInterfaceId, instance);
   }
   void take_away(const std::string& instance) {
     host_.registry().withdraw(std::string(HttpRoutes::kInterfaceId), instance);
-    test::tell_service_changed(host_, HttpRoutes::kInterfaceId, instance);
+    test::publish_service_changed(host_, HttpRoutes::kInterfaceId, instance);
   }
   Reply ask(const std::string& method, const std::string& path, const std::string& headers = "") {
     return client().ask(request(method, path, "", headers));

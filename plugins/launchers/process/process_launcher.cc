@@ -244,12 +244,12 @@ Status ProcessLauncher::let_begin(const ServerSpec& spec, const std::string& fol
   server.listener = &listener;
   server.title = cat(spec.pool, "-i", spec.instance);
   server.pass = pass_for_server();
-  if (!server.record.address.http.host.empty()) tell_running(spec.id, server);
+  if (!server.record.address.http.host.empty()) report_running(spec.id, server);
   look_soon();
   return {};
 }
 
-void ProcessLauncher::tell_running(const std::string& id, Server& server) {
+void ProcessLauncher::report_running(const std::string& id, Server& server) {
   server.state = State::kRunning;
   log_.info("server ", id, " (", server.title, ") has process ", server.record.process.pid, " and ",
             server.record.address.http.text());
@@ -350,7 +350,7 @@ void ProcessLauncher::look_at(const std::string& id, Server& server) {
     // Not recorded, it is found in the log again, as long as that has not begun anew.
     if (Status status = server.record.write(server.folder + "/process"); !status.ok())
       log_.warning("server ", id, ": its address is not recorded: ", status.text());
-    tell_running(id, server);
+    report_running(id, server);
   }
 }
 

@@ -88,7 +88,7 @@ class ProcessLauncher final : public Launcher {
                    LauncherListener& listener);
   void adopt_server(const ServerSpec& spec, LauncherListener& listener);
   void end_server(Server& server);
-  void tell_running(const std::string& id, Server& server);
+  void report_running(const std::string& id, Server& server);
   void look();
   void look_soon();
   void look_at(const std::string& id, Server& server);

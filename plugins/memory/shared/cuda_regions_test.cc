@@ -159,9 +159,9 @@ TEST_F(CudaRegionsTest, WhatARequestUsesStaysOpen) {
 
 TEST_F(CudaRegionsTest, ADeviceThatIsLostIsSaidSo) {
   host_.registry().withdraw(std::string(Memory::kInterfaceId), "gpu");
-  test::tell_service_changed(host_, Memory::kInterfaceId, "gpu");
+  test::publish_service_changed(host_, Memory::kInterfaceId, "gpu");
   host_.registry().publish<Memory>("gpu", gpu_, 0, Memory::kUsageMinor);
-  test::tell_service_changed(host_, Memory::kInterfaceId, "gpu");
+  test::publish_service_changed(host_, Memory::kInterfaceId, "gpu");
   ASSERT_TRUE(add("c", 8, 1).ok());
   ASSERT_TRUE(add("d", 8, 0).ok());
   auto lease = regions_->acquire("c", 0, 8);
@@ -211,12 +211,12 @@ TEST(CudaRegionsPluginTest, RegionsGoWithTheProviderOfTheirMemory) {
   expect_failure(memory.register_cuda("c", object.handle(), 0, 8), Code::kInvalidArgument,
                  "failed to register CUDA shared memory region: 'c', GPUs not supported");
   host.registry().publish<Memory>("gpu", gpu, 0, Memory::kDevicesMinor);
-  test::tell_service_changed(host, Memory::kInterfaceId, "gpu");
+  test::publish_service_changed(host, Memory::kInterfaceId, "gpu");
   ASSERT_TRUE(memory.register_cuda("used", object.handle(), 0, 8).ok());
   ASSERT_TRUE(memory.register_cuda("unused", object.handle(), 0, 8).ok());
   auto lease = memory.acquire("used", 0, 8);
   host.registry().withdraw(std::string(Memory::kInterfaceId), "gpu");
-  test::tell_service_changed(host, Memory::kInterfaceId, "gpu");
+  test::publish_service_changed(host, Memory::kInterfaceId, "gpu");
   EXPECT_EQ(gpu.live(), 1u) << "a request uses it";
   EXPECT_EQ(host.registry().holders(), 1u);
   EXPECT_EQ(gpu.read(lease->buffer), std::string(8, '\0'));

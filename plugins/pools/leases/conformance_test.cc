@@ -120,14 +120,12 @@ class RealPools final : public HttpRoutesUnderTest, public GrpcCallsUnderTest, p
                                      threads_.clock(),
                                      log_,
                                      servers_,
-                                     forward_,
                                      servers_,
                                      placement_,
                                      {},
                                      [this] { return cat("id-", ++made_); },
                                      [] { return std::string("key"); }});
-    manager_.emplace(*with_, *store_, static_cast<pools::PoolEvents&>(*this));
-    forward_.to = &*manager_;
+    manager_.emplace(*with_, *store_, static_cast<pools::PoolEvents&>(*this), routes_);
     calls_.emplace(*manager_, *with_);
     grpc_calls_.emplace(*manager_, *with_);
     run([&] {
@@ -152,16 +150,6 @@ class RealPools final : public HttpRoutesUnderTest, public GrpcCallsUnderTest, p
   }
 
  private:
-  struct Forward final : LauncherListener {
-    virtual ~Forward() = default;
-    void server_running(std::string_view id, const ServerAddress& address) noexcept override {
-      to->server_running(id, address);
-    }
-    void server_ended(std::string_view id, Status reason) noexcept override {
-      to->server_ended(id, std::move(reason));
-    }
-    pools::PoolManager* to = nullptr;
-  };
   template <class Call>
   void run(Call call) {
     std::promise<void> done;
@@ -177,7 +165,7 @@ class RealPools final : public HttpRoutesUnderTest, public GrpcCallsUnderTest, p
   RecordingLog log_;
   InstantServers servers_;
   pools::BestFitPlacement placement_;
-  Forward forward_;
+  pools::LeaseRoutes routes_;
   int made_ = 0;
   std::unique_ptr<pools::Store> store_;
   SerialExecutorPtr executor_;

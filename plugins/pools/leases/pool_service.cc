@@ -60,18 +60,16 @@ struct PoolService::Open {
              service.host_.clock(),
              service.host_.log(),
              launcher,
-             manager,
              host,
              *service.placement_,
              service.settings_.pools,
              [this] { return boost::uuids::to_string(make_uuid()); },
              [] { return make_key(); }},
-        manager(with, *store, static_cast<PoolEvents&>(service)),
-        use(with, manager, http_host, static_cast<PoolEvents&>(service), service.settings_.use),
+        manager(with, *store, static_cast<PoolEvents&>(service), service.routes_),
+        use(with, manager.book(), http_host, static_cast<PoolEvents&>(service), service.settings_.use),
         calls(manager, with),
         grpc_calls(manager, with) {
-    manager.set_use(&use);
-    manager.set_routes(&service.routes_);
+    manager.leases().set_use(&use);
   }
 
   boost::uuids::random_generator make_uuid;  ///< version 4
@@ -153,7 +151,7 @@ Status PoolService::open(bool is_takeover) {
     status = {};
   }
   if (!status.ok()) {
-    open_->launcher.forget(open_->manager);
+    open_->launcher.forget(open_->manager.launcher_listener());
     open_.reset();
     return status;
   }
@@ -175,7 +173,7 @@ Status PoolService::declare(PoolManager& manager) const {
 }
 
 Status PoolService::declare(PoolManager& manager, const PoolDefinition& definition) {
-  const Pool* const pool = manager.find_pool(definition.name);
+  const Pool* const pool = manager.book().find_pool(definition.name);
   if (pool == nullptr) return manager.create_pool(definition);
   if (is_same(pool->record().definition, definition))
     return manager.update_pool(definition.name, definition.min_instances, definition.max_instances);
@@ -200,7 +198,7 @@ void PoolService::stop() noexcept {
   if (executor_ != nullptr) {
     (void)run_on(*executor_, [this] {
       if (open_ == nullptr) return true;
-      open_->launcher.forget(open_->manager);
+      open_->launcher.forget(open_->manager.launcher_listener());
       open_->host.stop();
       open_->http_host.stop();
       return true;
@@ -233,7 +231,7 @@ void PoolService::happened(const PoolEvent& event) {
 }
 
 void PoolService::refresh_metrics() {
-  metrics_.refresh(open_->manager, host_.clock().wall_ns());
+  metrics_.refresh(open_->manager.book(), host_.clock().wall_ns());
   executor_->post_at(host_.clock().now_ns() + kMetricsIntervalNs, make_task([this] { refresh_metrics(); }));
 }
 

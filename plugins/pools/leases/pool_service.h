@@ -26,7 +26,7 @@
 namespace atl::pools {
 
 /// Answers the calls over HTTP and gRPC; they are refused until the state is open, which waits for an instance of this plugin that is
-/// being replaced.
+/// being replaced. Everything but the text of these refusals is on the executor and has no lock.
 class PoolService final : public HttpRoutes, public GrpcCalls, private PoolEvents {
  public:
   PoolService(Host& host, PluginSettings settings);

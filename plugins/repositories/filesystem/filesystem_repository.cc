@@ -142,7 +142,7 @@ Result<std::vector<RepositoryEntry>> FilesystemRepository::list() noexcept {
     for (const Root& root : *roots) {
       ATOLL_RETURN_IF_ERROR(list_root(root.containment, *root.listed, root.path, given, &entries, &unnamed));
     }
-    tell_unnamed(unnamed);
+    report_unnamed(unnamed);
     std::sort(entries.begin(), entries.end(), [](const RepositoryEntry& a, const RepositoryEntry& b) {
       return std::tie(a.name, a.repository) < std::tie(b.name, b.repository);
     });
@@ -153,7 +153,7 @@ Result<std::vector<RepositoryEntry>> FilesystemRepository::list() noexcept {
   });
 }
 
-void FilesystemRepository::tell_unnamed(const std::vector<std::string>& unnamed) {
+void FilesystemRepository::report_unnamed(const std::vector<std::string>& unnamed) {
   constexpr size_t kMostTold = 1000;
   if (settings_.log == nullptr) return;
   std::scoped_lock lock(mutex_);

@@ -96,7 +96,7 @@ class FilesystemRepository final : public Repository {
   Status read_versions(const Containment& containment, const Found& directory, RepositoryModel* model) const;
 
   /// Of directories that list() left out.
-  void tell_unnamed(const std::vector<std::string>& unnamed);
+  void report_unnamed(const std::vector<std::string>& unnamed);
 
   const RepositorySettings settings_;
   const LinkRules links_;

@@ -70,7 +70,7 @@ TEST(NvmlPlugin, ShowsThoseThatAreUsedWhileSomebodySaysSo) {
   ListedGpus first({gpu(0, 2)}), second({gpu(0, 1), gpu(1, 0)}), none({});
   const auto put = [&](ListedGpus& gpus) {
     host.registry().publish<Cuda>("cuda", gpus);
-    test::tell_service_changed(host, Cuda::kInterfaceId, "cuda");
+    test::publish_service_changed(host, Cuda::kInterfaceId, "cuda");
   };
   host.registry().publish<Cuda>("cuda", first);
   PluginRunner plugin(host);
@@ -81,7 +81,7 @@ TEST(NvmlPlugin, ShowsThoseThatAreUsedWhileSomebodySaysSo) {
   put(none);
   wait_until_shown(plugin, {});
   host.registry().withdraw(std::string(Cuda::kInterfaceId), "cuda");
-  test::tell_service_changed(host, Cuda::kInterfaceId, "cuda");
+  test::publish_service_changed(host, Cuda::kInterfaceId, "cuda");
   wait_until_shown(plugin, {NvmlLibrary::uuid(0), NvmlLibrary::uuid(1), NvmlLibrary::uuid(2)});
   EXPECT_EQ(host.registry().holders(), 0u);
 }

@@ -57,14 +57,14 @@ TEST(DeviceMemory, CopiesByTheProviderThatIsThere) {
   EXPECT_EQ(memory.copy(buffer_of(two), device).message(),
             "a buffer is in memory of GPU 1, expected CPU memory: no plugin reaches memory of GPUs");
   host.registry().publish<Memory>("gpu", gpu, 0, 1);
-  tell_service_changed(host, Memory::kInterfaceId, "gpu");
+  publish_service_changed(host, Memory::kInterfaceId, "gpu");
   EXPECT_TRUE(memory.is_present());
   EXPECT_TRUE(memory.copy(buffer_of(two), device).ok());
   EXPECT_EQ(two, "gpu");
   EXPECT_TRUE(memory.copy(device, buffer_of(one)).ok());
   EXPECT_EQ(gpu.read(device), "one");
   host.registry().withdraw(std::string(Memory::kInterfaceId), "gpu");
-  tell_service_changed(host, Memory::kInterfaceId, "gpu");
+  publish_service_changed(host, Memory::kInterfaceId, "gpu");
   EXPECT_FALSE(memory.is_present());
   EXPECT_EQ(memory.copy(buffer_of(two), device).code(), Code::kInvalidArgument);
   memory.close();

@@ -27,7 +27,7 @@ class Counter {
 
 class FollowedTest : public ::testing::Test {
  protected:
-  void notify() { test::tell_service_changed(host_, Counter::kInterfaceId, "counter"); }
+  void notify() { test::publish_service_changed(host_, Counter::kInterfaceId, "counter"); }
   void put(Counter& counter) {
     host_.registry().publish<Counter>("counter", counter);
     notify();
@@ -77,7 +77,7 @@ TEST_F(FollowedTest, AChangeThatIsNoneForItIsNone) {
   put(first_);
   auto held = followed_.hold();
   notify();
-  test::tell_service_changed(host_, "test.other/1", "counter");
+  test::publish_service_changed(host_, "test.other/1", "counter");
   EXPECT_FALSE(held.is_outdated());
   EXPECT_EQ(changes_, 1);
 }

@@ -104,5 +104,21 @@ TEST(SinkInterposer, IsWithdrawnFromARequestThatWasRefused) {
   EXPECT_EQ(made->sink, &made);
 }
 
+/// By its type, wherever it stands: an iterative sequence's request comes by again.
+TEST(SinkInterposer, IsFoundBehindOthers) {
+  struct Other final : SinkInterposer {};
+  TestRequest made;
+  Transparent first;
+  Other second;
+  EXPECT_EQ(SinkInterposer::find<Transparent>(*made), nullptr);
+  first.interpose(*made);
+  second.interpose(*made);
+  EXPECT_EQ(SinkInterposer::find<Transparent>(*made), &first);
+  EXPECT_EQ(SinkInterposer::find<Other>(*made), &second);
+  second.withdraw(*made);
+  EXPECT_EQ(SinkInterposer::find<Other>(*made), nullptr);
+  first.withdraw(*made);
+}
+
 }  // namespace
 }  // namespace atl

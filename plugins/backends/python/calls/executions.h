@@ -54,7 +54,7 @@ class Executions final : private CancelListener {
   Executions(const Executions&) = delete;
   Executions& operator=(const Executions&) = delete;
   /// Before anything is prepared. \param listener  outlives this
-  void tell_cancellations(CancellationListener& listener) noexcept { cancellations_ = &listener; }
+  void set_cancellation_listener(CancellationListener& listener) noexcept { cancellations_ = &listener; }
 
   // --- one thread at a time ---
   /// Copies the requests for the worker. \param message  kExecute, to be sent after begin()

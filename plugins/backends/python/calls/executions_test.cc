@@ -226,7 +226,7 @@ TEST_F(ExecutionsTest, WhoMakesCallsForABatchIsToldWhenNobodyWaitsForIt) {
     }
     std::string text;
   } told;
-  executions_.tell_cancellations(told);
+  executions_.set_cancellation_listener(told);
   const uint64_t first = begin(3);
   requests_[1]->cancel();
   requests_[0]->cancel();

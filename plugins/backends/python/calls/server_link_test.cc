@@ -21,9 +21,9 @@ TEST(ServerLink, FollowsCatalogAndControl) {
             "no plugin provides atoll.model_catalog/1");
   EXPECT_FALSE(link.with_control([](ModelControl&) {}));
   host.registry().publish<ModelCatalog>("models", catalog);
-  test::tell_service_changed(host, ModelCatalog::kInterfaceId, "models");
+  test::publish_service_changed(host, ModelCatalog::kInterfaceId, "models");
   host.registry().publish<ModelControl>("control", control);
-  test::tell_service_changed(host, ModelControl::kInterfaceId, "control");
+  test::publish_service_changed(host, ModelControl::kInterfaceId, "control");
   {
     Result<HeldModel> held = link.acquire("m", ModelCatalog::kLatest);
     ASSERT_TRUE(held.ok()) << held.status().text();
@@ -34,7 +34,7 @@ TEST(ServerLink, FollowsCatalogAndControl) {
   EXPECT_EQ(model.references(), 0);
   EXPECT_EQ(host.gate().count(), 0);
   host.registry().withdraw(std::string(ModelCatalog::kInterfaceId), "models");
-  test::tell_service_changed(host, ModelCatalog::kInterfaceId, "models");
+  test::publish_service_changed(host, ModelCatalog::kInterfaceId, "models");
   EXPECT_FALSE(link.acquire("m", ModelCatalog::kLatest).ok());
   link.close();
   EXPECT_EQ(host.registry().holders(), 0u);

@@ -22,11 +22,11 @@ void UnknownOutputs::look_at_names(const ResponseRecord& record, const PayloadVi
     TensorRecord tensor;
     if (!payload.read(record.tensors + uint64_t{i} * sizeof tensor, tensor)) return;
     if (!payload.read(tensor.name, name)) return;
-    if (!knows(name, i)) tell_name(name);
+    if (!knows(name, i)) report_name(name);
   }
 }
 
-void UnknownOutputs::tell_name(const std::string& name) {
+void UnknownOutputs::report_name(const std::string& name) {
   std::lock_guard lock(mutex_);
   if (told_.size() >= kNamesMax || !told_.insert(name).second) return;
   log_.warning(model_, ": execute() returns an output '", name,

@@ -36,7 +36,7 @@ class UnknownOutputs {
 
   bool knows(std::string_view name, size_t guess) const noexcept;
   void look_at_names(const ResponseRecord& record, const PayloadView& payload) noexcept;
-  void tell_name(const std::string& name);
+  void report_name(const std::string& name);
 
   Log& log_;
   const std::string model_;  ///< as the log has it

@@ -48,7 +48,7 @@ void ModelWorker::use(std::unique_ptr<Worker> worker) {
   const std::shared_ptr<WorkerMemory>& memory = worker->memory();
   executions_ = std::make_unique<Executions>(execution_, memory->blocks, memory->slabs);
   calls_ = std::make_shared<InnerCalls>(*worker, context_.server, context_.graph, node_);
-  executions_->tell_cancellations(*calls_);
+  executions_->set_cancellation_listener(*calls_);
   replies_ = std::make_shared<Replies>(*worker);
   worker_ = std::move(worker);
   context_.metrics.add_news(*this);

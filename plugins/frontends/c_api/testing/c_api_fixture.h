@@ -32,12 +32,12 @@ class CApiTest : public ::testing::Test {
   template <class Interface>
   void put(Interface& implementation) {
     host_.registry().publish<Interface>("provider", implementation);
-    test::tell_service_changed(host_, Interface::kInterfaceId, "provider");
+    test::publish_service_changed(host_, Interface::kInterfaceId, "provider");
   }
   template <class Interface>
   void take_away() {
     host_.registry().withdraw(std::string(Interface::kInterfaceId), "provider");
-    test::tell_service_changed(host_, Interface::kInterfaceId, "provider");
+    test::publish_service_changed(host_, Interface::kInterfaceId, "provider");
   }
 
   test::FakeModelCatalog catalog_;

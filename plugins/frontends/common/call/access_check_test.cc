@@ -16,11 +16,11 @@ class AccessCheckTest : public ::testing::Test {
 
   void publish(const char* instance, Access& access) {
     host_.registry().publish<Access>(instance, access);
-    test::tell_service_changed(host_, Access::kInterfaceId, instance);
+    test::publish_service_changed(host_, Access::kInterfaceId, instance);
   }
   void withdraw(const char* instance) {
     host_.registry().withdraw(std::string(Access::kInterfaceId), instance);
-    test::tell_service_changed(host_, Access::kInterfaceId, instance);
+    test::publish_service_changed(host_, Access::kInterfaceId, instance);
   }
   bool ask(test::TestCallHead::Headers headers) {
     const test::TestCallHead head(std::move(headers));

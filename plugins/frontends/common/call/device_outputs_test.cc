@@ -70,7 +70,7 @@ class DeviceOutputsTest : public ::testing::Test {
   }
   void provide_devices() {
     host_.registry().publish<Memory>("gpu", gpu_, 0, Memory::kDevicesMinor);
-    test::tell_service_changed(host_, Memory::kInterfaceId, "gpu");
+    test::publish_service_changed(host_, Memory::kInterfaceId, "gpu");
   }
   /// \param place  where the output is wanted; data null: anywhere
   void ask(const Buffer& place = {}) {

@@ -24,7 +24,7 @@ class RequestChargeTest : public ::testing::Test {
     } else {
       host_.registry().withdraw(std::string(RequestMemory::kInterfaceId), kProvider);
     }
-    test::tell_service_changed(host_, RequestMemory::kInterfaceId, kProvider);
+    test::publish_service_changed(host_, RequestMemory::kInterfaceId, kProvider);
   }
 
   static constexpr const char* kProvider = "provider";

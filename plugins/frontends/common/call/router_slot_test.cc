@@ -39,7 +39,7 @@ class RouterSlotTest : public ::testing::Test {
       catalog_.add_identity("m", DataType::kFp32, 0, version);
     }
   }
-  void notify_change() { test::tell_service_changed(host_, ModelRouter::kInterfaceId, "routing"); }
+  void notify_change() { test::publish_service_changed(host_, ModelRouter::kInterfaceId, "routing"); }
   void put(ModelRouter& router) {
     host_.registry().publish<ModelRouter>("routing", router);
     notify_change();

@@ -97,7 +97,7 @@ OutputCheck::OutputCheck(const ModelInfo& info, std::string_view instance, Log& 
 void OutputCheck::watch(Request& request) noexcept {
   if ((request.call_flags & kShadow) != 0) return;
   // An iterative sequence executes its request again and again.
-  if (request.rescheduler != nullptr && dynamic_cast<WatchedSink*>(request.sink) != nullptr) return;
+  if (request.rescheduler != nullptr && SinkInterposer::find<WatchedSink>(request) != nullptr) return;
   request.arena().make<WatchedSink>(this, request.outputs.span())->interpose(request);
 }
 
@@ -120,7 +120,7 @@ void OutputCheck::look_closer(Response& response, std::span<const RequestedOutpu
       warn(unknown_, "a response has output '", output.name,
            "', which is not in the model's configuration; nobody gets it");
     } else {
-      Status unreadable = tell_differences(output, *expected);
+      Status unreadable = report_differences(output, *expected);
       if (!unreadable.ok() && response.error.ok()) response.error = std::move(unreadable);
     }
   }
@@ -136,7 +136,7 @@ OutputCheck::Expected* OutputCheck::find(std::string_view name, size_t guess) no
   return nullptr;
 }
 
-Status OutputCheck::tell_differences(const OutputTensor& output, Expected& expected) noexcept {
+Status OutputCheck::report_differences(const OutputTensor& output, Expected& expected) noexcept {
   if (output.datatype != expected.datatype) {
     warn(expected.type, "output '", expected.name, "' has type ", data_type_name(output.datatype),
          ", and its configuration says ", data_type_name(expected.datatype), "; clients get it as it is");

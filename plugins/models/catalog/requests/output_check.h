@@ -54,7 +54,7 @@ class OutputCheck {
   void look_at_failure(const Response& response) noexcept;
   void look_closer(Response& response, std::span<const RequestedOutput> wanted) noexcept;
   static bool is_as_expected(const OutputTensor& output, const Expected& expected) noexcept;
-  Status tell_differences(const OutputTensor& output, Expected& expected) noexcept;
+  Status report_differences(const OutputTensor& output, Expected& expected) noexcept;
   void look_for_missing(const Response& response, std::span<const RequestedOutput> wanted) noexcept;
   void look_for_repeated(const Response& response) noexcept;
   template <class... Parts>

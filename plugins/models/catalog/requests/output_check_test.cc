@@ -160,6 +160,13 @@ TEST_F(OutputCheckTest, ARequestThatIsExecutedAgainIsWatchedOnce) {
   EXPECT_NE(first, own);
   check.watch(request.request());
   EXPECT_EQ(request->sink, first);
+  // Nor is it watched twice where another part of the server has come before it meanwhile.
+  struct Other final : SinkInterposer {
+  } other;
+  other.interpose(request.request());
+  check.watch(request.request());
+  EXPECT_EQ(request->sink, &other);
+  other.withdraw(request.request());
   OutputCheck::unwatch(request.request());
   EXPECT_EQ(request->sink, own);
   OutputCheck::unwatch(request.request());

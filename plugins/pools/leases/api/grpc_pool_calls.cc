@@ -4,21 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "pools/leases/api/messages.h"
-
 namespace atl::pools {
 namespace {
-
-/// The request of a call; of one that is none the call has ended.
-template <class Message>
-std::optional<Message> read(GrpcExchange& exchange) {
-  const std::span<const std::byte> bytes = exchange.message();
-  Message message;
-  if (bytes.size() <= INT32_MAX && message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
-    return message;
-  exchange.end(invalid_argument("the message is no ", message.GetTypeName()));
-  return std::nullopt;
-}
 
 template <class Message>
 void answer(GrpcExchange& exchange, const Message& message) {
@@ -32,23 +19,33 @@ struct GrpcPoolCalls::Method {
   void (GrpcPoolCalls::*run)(GrpcExchange& exchange);
 };
 
+template <class Message, auto call>
+void GrpcPoolCalls::serve(GrpcExchange& exchange) {
+  const std::span<const std::byte> bytes = exchange.message();
+  Message message;
+  if (bytes.size() > INT32_MAX || !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    return exchange.end(invalid_argument("the message is no ", message.GetTypeName()));
+  (this->*call)(exchange, message);
+}
+
 const std::vector<GrpcPoolCalls::Method>& GrpcPoolCalls::table() {
+  using Self = GrpcPoolCalls;
   static const std::string pool = "/pools.v1.PoolService/", lease = "/pools.v1.LeaseService/";
   static const std::vector<Method> methods = {
-      {{pool + "Create", "pools.pool"}, &GrpcPoolCalls::create_pool},
-      {{pool + "List", "pools.pool"}, &GrpcPoolCalls::list_pools},
-      {{pool + "Status", "pools.pool"}, &GrpcPoolCalls::pool_status},
-      {{pool + "Update", "pools.pool"}, &GrpcPoolCalls::update_pool},
-      {{pool + "Delete", "pools.pool"}, &GrpcPoolCalls::delete_pool},
-      {{lease + "Acquire", "pools.lease"}, &GrpcPoolCalls::acquire},
-      {{lease + "Plan", "pools.lease"}, &GrpcPoolCalls::plan},
-      {{lease + "Renew", "pools.lease"}, &GrpcPoolCalls::renew},
-      {{lease + "Release", "pools.lease"}, &GrpcPoolCalls::release},
-      {{lease + "Status", "pools.lease"}, &GrpcPoolCalls::lease_status},
-      {{lease + "List", "pools.lease"}, &GrpcPoolCalls::list_leases},
-      {{lease + "SetName", "pools.lease"}, &GrpcPoolCalls::set_name},
-      {{lease + "DeleteName", "pools.lease"}, &GrpcPoolCalls::delete_name},
-      {{lease + "ListNames", "pools.lease"}, &GrpcPoolCalls::list_names}};
+      {{pool + "Create", "pools.pool"}, &Self::serve<v1::PoolDefinition, &Self::create_pool>},
+      {{pool + "List", "pools.pool"}, &Self::list_pools},
+      {{pool + "Status", "pools.pool"}, &Self::serve<v1::PoolStatusRequest, &Self::pool_status>},
+      {{pool + "Update", "pools.pool"}, &Self::serve<v1::UpdatePoolRequest, &Self::update_pool>},
+      {{pool + "Delete", "pools.pool"}, &Self::serve<v1::DeletePoolRequest, &Self::delete_pool>},
+      {{lease + "Acquire", "pools.lease"}, &Self::serve<v1::LeaseDefinition, &Self::acquire>},
+      {{lease + "Plan", "pools.lease"}, &Self::serve<v1::LeaseDefinition, &Self::plan>},
+      {{lease + "Renew", "pools.lease"}, &Self::serve<v1::RenewRequest, &Self::renew>},
+      {{lease + "Release", "pools.lease"}, &Self::serve<v1::LeaseRequest, &Self::release>},
+      {{lease + "Status", "pools.lease"}, &Self::serve<v1::LeaseRequest, &Self::lease_status>},
+      {{lease + "List", "pools.lease"}, &Self::serve<v1::ListLeasesRequest, &Self::list_leases>},
+      {{lease + "SetName", "pools.lease"}, &Self::serve<v1::LeaseName, &Self::set_name>},
+      {{lease + "DeleteName", "pools.lease"}, &Self::serve<v1::DeleteNameRequest, &Self::delete_name>},
+      {{lease + "ListNames", "pools.lease"}, &Self::list_names}};
   return methods;
 }
 
@@ -56,9 +53,9 @@ const std::vector<GrpcPoolCalls::Method>& GrpcPoolCalls::table() {
 class GrpcPoolCalls::Waiting final : public LeaseWaiting {
  public:
   /// \param streams  each change is a message
-  Waiting(const PoolManager& manager, GrpcExchange& exchange, std::string lease, bool streams)
+  Waiting(const PoolBook& book, GrpcExchange& exchange, std::string lease, bool streams)
       : LeaseWaiting(exchange.cancellation(), std::move(lease), !streams),
-        manager_(manager),
+        book_(book),
         exchange_(exchange),
         streams_(streams) {}
   virtual ~Waiting() = default;
@@ -66,7 +63,7 @@ class GrpcPoolCalls::Waiting final : public LeaseWaiting {
  private:
   std::string message_of(const Lease& lease) const {
     v1::Lease message;
-    write(manager_, lease, &message);
+    write(book_, lease, &message);
     return message.SerializeAsString();
   }
   bool show(const Lease& lease) override { return !streams_ || exchange_.write(message_of(lease)).ok(); }
@@ -76,7 +73,7 @@ class GrpcPoolCalls::Waiting final : public LeaseWaiting {
   }
   void give_up(const Status& why) override { exchange_.end(why.clone()); }
 
-  const PoolManager& manager_;
+  const PoolBook& book_;
   GrpcExchange& exchange_;
   const bool streams_;
 };
@@ -92,162 +89,137 @@ void GrpcPoolCalls::handle(std::string_view method, GrpcExchange& exchange) noex
       std::ranges::find_if(table(), [&](const Method& one) { return one.method.path == method; });
   if (found == table().end()) return exchange.end(make_status(Code::kUnimplemented, ""));
   with_.executor.post(make_task([this, run = found->run, &exchange] {
-    if (drains_) return exchange.end(unavailable("the server is ending"));
+    if (waits_.drains()) return exchange.end(unavailable("the server is ending"));
     (this->*run)(exchange);
   }));
-}
-
-void GrpcPoolCalls::drain() {
-  drains_ = true;
-  waits_.drain();
 }
 
 // --- pools ---
 
 void GrpcPoolCalls::answer_pool(GrpcExchange& exchange, std::string_view name) {
-  const Pool* pool = manager_.find_pool(name);
+  const Pool* pool = manager_.book().find_pool(name);
   if (pool == nullptr) return exchange.end(not_found("pool '", name, "' is not found"));
   v1::Pool message;
   write(*pool, &message);
   answer(exchange, message);
 }
 
-void GrpcPoolCalls::create_pool(GrpcExchange& exchange) {
-  const auto request = read<v1::PoolDefinition>(exchange);
-  if (!request) return;
-  if (Status created = manager_.create_pool(definition_of(*request)); !created.ok())
+void GrpcPoolCalls::create_pool(GrpcExchange& exchange, const v1::PoolDefinition& request) {
+  if (Status created = manager_.create_pool(definition_of(request)); !created.ok())
     return exchange.end(std::move(created));
-  answer_pool(exchange, request->name());
+  answer_pool(exchange, request.name());
 }
 
 void GrpcPoolCalls::list_pools(GrpcExchange& exchange) {
   v1::ListPoolsResponse message;
-  for (const auto& [name, pool] : manager_.pools()) write(*pool, message.add_pools());
+  for (const auto& [name, pool] : manager_.book().pools) write(*pool, message.add_pools());
   answer(exchange, message);
 }
 
-void GrpcPoolCalls::pool_status(GrpcExchange& exchange) {
-  if (const auto request = read<v1::PoolStatusRequest>(exchange)) answer_pool(exchange, request->name());
+void GrpcPoolCalls::pool_status(GrpcExchange& exchange, const v1::PoolStatusRequest& request) {
+  answer_pool(exchange, request.name());
 }
 
-void GrpcPoolCalls::update_pool(GrpcExchange& exchange) {
-  const auto request = read<v1::UpdatePoolRequest>(exchange);
-  if (!request) return;
-  const auto min = request->has_min_instances() ? std::optional(request->min_instances()) : std::nullopt;
-  const auto max = request->has_max_instances() ? std::optional(request->max_instances()) : std::nullopt;
-  if (Status changed = manager_.update_pool(request->name(), min, max); !changed.ok())
+void GrpcPoolCalls::update_pool(GrpcExchange& exchange, const v1::UpdatePoolRequest& request) {
+  const auto min = request.has_min_instances() ? std::optional(request.min_instances()) : std::nullopt;
+  const auto max = request.has_max_instances() ? std::optional(request.max_instances()) : std::nullopt;
+  if (Status changed = manager_.update_pool(request.name(), min, max); !changed.ok())
     return exchange.end(std::move(changed));
-  answer_pool(exchange, request->name());
+  answer_pool(exchange, request.name());
 }
 
-void GrpcPoolCalls::delete_pool(GrpcExchange& exchange) {
-  const auto request = read<v1::DeletePoolRequest>(exchange);
-  if (!request) return;
-  if (Status deleted = manager_.delete_pool(request->name(), request->force()); !deleted.ok())
+void GrpcPoolCalls::delete_pool(GrpcExchange& exchange, const v1::DeletePoolRequest& request) {
+  if (Status deleted = manager_.delete_pool(request.name(), request.force()); !deleted.ok())
     return exchange.end(std::move(deleted));
   // It is gone at once where it has no instances.
   v1::Pool message;
-  message.mutable_definition()->set_name(request->name());
-  if (const Pool* pool = manager_.find_pool(request->name()); pool != nullptr) write(*pool, &message);
+  message.mutable_definition()->set_name(request.name());
+  if (const Pool* pool = manager_.book().find_pool(request.name()); pool != nullptr) write(*pool, &message);
   answer(exchange, message);
 }
 
 // --- leases ---
 
 void GrpcPoolCalls::answer_lease(GrpcExchange& exchange, const std::string& id) {
-  const Lease* lease = manager_.find_lease(id);
+  const Lease* lease = manager_.book().leases.find(id);
   if (lease == nullptr) return exchange.end(not_found("lease '", id, "' is not found"));
   v1::Lease message;
-  write(manager_, *lease, &message);
+  write(manager_.book(), *lease, &message);
   answer(exchange, message);
 }
 
-void GrpcPoolCalls::acquire(GrpcExchange& exchange) {
-  const auto request = read<v1::LeaseDefinition>(exchange);
-  if (!request) return;
-  Result<LeaseDefinition> definition = definition_of(*request);
+void GrpcPoolCalls::acquire(GrpcExchange& exchange, const v1::LeaseDefinition& request) {
+  Result<LeaseDefinition> definition = definition_of(request);
   if (!definition.ok()) return exchange.end(std::move(definition).status());
   manager_.check_models(*definition, [this, &exchange, lease = *definition](Status missing) {
-    if (drains_) return exchange.end(unavailable("the server is ending"));
+    if (waits_.drains()) return exchange.end(unavailable("the server is ending"));
     if (!missing.ok()) return exchange.end(std::move(missing));
     Result<std::string> id = manager_.acquire(lease);
     if (!id.ok()) return exchange.end(std::move(id).status());
-    waits_.add(std::make_shared<Waiting>(manager_, exchange, *id, true));
+    waits_.add(std::make_shared<Waiting>(manager_.book(), exchange, *id, true));
   });
 }
 
-void GrpcPoolCalls::plan(GrpcExchange& exchange) {
-  const auto request = read<v1::LeaseDefinition>(exchange);
-  if (!request) return;
-  Result<LeaseDefinition> definition = definition_of(*request);
+void GrpcPoolCalls::plan(GrpcExchange& exchange, const v1::LeaseDefinition& request) {
+  Result<LeaseDefinition> definition = definition_of(request);
   if (!definition.ok()) return exchange.end(std::move(definition).status());
   manager_.check_models(*definition, [this, &exchange, lease = *definition](Status missing) {
     if (!missing.ok()) return exchange.end(std::move(missing));
     Result<LeasePlan> plan = manager_.plan(lease);
     if (!plan.ok()) return exchange.end(std::move(plan).status());
     v1::LeasePlan message;
-    write(manager_, *plan, &message);
+    write(manager_.book(), *plan, &message);
     answer(exchange, message);
   });
 }
 
-void GrpcPoolCalls::renew(GrpcExchange& exchange) {
-  const auto request = read<v1::RenewRequest>(exchange);
-  if (!request) return;
+void GrpcPoolCalls::renew(GrpcExchange& exchange, const v1::RenewRequest& request) {
   std::optional<int64_t> duration_ns;
-  if (request->has_duration()) {
-    Result<int64_t> duration = duration_of("duration", request->duration());
+  if (request.has_duration()) {
+    Result<int64_t> duration = duration_of("duration", request.duration());
     if (!duration.ok()) return exchange.end(std::move(duration).status());
     duration_ns = *duration;
   }
-  const std::string id = manager_.lease_id_of(request->lease());
+  const std::string id = manager_.book().names.lease_id_of(request.lease());
   if (Result<int64_t> renewed = manager_.renew(id, duration_ns); !renewed.ok())
     return exchange.end(std::move(renewed).status());
   answer_lease(exchange, id);
 }
 
-void GrpcPoolCalls::release(GrpcExchange& exchange) {
-  const auto request = read<v1::LeaseRequest>(exchange);
-  if (!request) return;
-  const std::string id = manager_.lease_id_of(request->lease());
+void GrpcPoolCalls::release(GrpcExchange& exchange, const v1::LeaseRequest& request) {
+  const std::string id = manager_.book().names.lease_id_of(request.lease());
   if (Status released = manager_.release(id); !released.ok()) return exchange.end(std::move(released));
-  waits_.add(std::make_shared<Waiting>(manager_, exchange, id, false));
+  waits_.add(std::make_shared<Waiting>(manager_.book(), exchange, id, false));
 }
 
-void GrpcPoolCalls::lease_status(GrpcExchange& exchange) {
-  if (const auto request = read<v1::LeaseRequest>(exchange))
-    answer_lease(exchange, manager_.lease_id_of(request->lease()));
+void GrpcPoolCalls::lease_status(GrpcExchange& exchange, const v1::LeaseRequest& request) {
+  answer_lease(exchange, manager_.book().names.lease_id_of(request.lease()));
 }
 
-void GrpcPoolCalls::list_leases(GrpcExchange& exchange) {
-  const auto request = read<v1::ListLeasesRequest>(exchange);
-  if (!request) return;
+void GrpcPoolCalls::list_leases(GrpcExchange& exchange, const v1::ListLeasesRequest& request) {
   v1::ListLeasesResponse message;
-  for (const Lease* lease : manager_.leases(request->pool())) write(manager_, *lease, message.add_leases());
+  for (const Lease* lease : manager_.book().leases.of_pool(request.pool()))
+    write(manager_.book(), *lease, message.add_leases());
   answer(exchange, message);
 }
 
 // --- names ---
 
-void GrpcPoolCalls::set_name(GrpcExchange& exchange) {
-  const auto request = read<v1::LeaseName>(exchange);
-  if (!request) return;
-  if (Status set = manager_.set_name(request->name(), request->lease()); !set.ok())
+void GrpcPoolCalls::set_name(GrpcExchange& exchange, const v1::LeaseName& request) {
+  if (Status set = manager_.set_name(request.name(), request.lease()); !set.ok())
     return exchange.end(std::move(set));
-  answer(exchange, *request);
+  answer(exchange, request);
 }
 
-void GrpcPoolCalls::delete_name(GrpcExchange& exchange) {
-  const auto request = read<v1::DeleteNameRequest>(exchange);
-  if (!request) return;
-  if (Status deleted = manager_.delete_name(request->name()); !deleted.ok())
+void GrpcPoolCalls::delete_name(GrpcExchange& exchange, const v1::DeleteNameRequest& request) {
+  if (Status deleted = manager_.delete_name(request.name()); !deleted.ok())
     return exchange.end(std::move(deleted));
   answer(exchange, v1::DeleteNameResponse());
 }
 
 void GrpcPoolCalls::list_names(GrpcExchange& exchange) {
   v1::ListNamesResponse message;
-  for (const auto& [name, lease] : manager_.names()) {
+  for (const auto& [name, lease] : manager_.book().names.all()) {
     v1::LeaseName* written = message.add_names();
     written->set_name(name);
     written->set_lease(lease);

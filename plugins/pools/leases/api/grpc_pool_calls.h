@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "atoll/frontend/grpc_calls.h"
+#include "pools/leases/api/messages.h"
 #include "pools/leases/book/lease_waits.h"
 #include "pools/leases/book/pool_manager.h"
 
@@ -17,13 +18,13 @@ class GrpcPoolCalls final : public GrpcCalls {
  public:
   /// \param manager  on the executor of `with`; both outlive this
   GrpcPoolCalls(PoolManager& manager, const PoolContext& with)
-      : manager_(manager), with_(with), waits_(manager, with.executor) {}
+      : manager_(manager), with_(with), waits_(manager.leases(), with.executor) {}
   GrpcPoolCalls(const GrpcPoolCalls&) = delete;
   GrpcPoolCalls& operator=(const GrpcPoolCalls&) = delete;
   virtual ~GrpcPoolCalls() = default;
 
-  /// Those who wait are told that the server ends; what they have asked for goes on. [the executor]
-  void drain();
+  /// Those who wait are answered that the server ends; what they have asked for goes on. [the executor]
+  void drain() { waits_.drain(); }
 
   static std::vector<GrpcMethod> all_methods();
   // --- GrpcCalls ---
@@ -35,26 +36,28 @@ class GrpcPoolCalls final : public GrpcCalls {
   class Waiting;
   static const std::vector<Method>& table();
 
-  void create_pool(GrpcExchange& exchange);
+  /// Hands the message of a call to one of the functions that follow. A message that is none ends the call.
+  template <class Message, auto call>
+  void serve(GrpcExchange& exchange);
+  void create_pool(GrpcExchange& exchange, const v1::PoolDefinition& request);
   void list_pools(GrpcExchange& exchange);
-  void pool_status(GrpcExchange& exchange);
-  void update_pool(GrpcExchange& exchange);
-  void delete_pool(GrpcExchange& exchange);
-  void acquire(GrpcExchange& exchange);
-  void plan(GrpcExchange& exchange);
-  void renew(GrpcExchange& exchange);
-  void release(GrpcExchange& exchange);
-  void lease_status(GrpcExchange& exchange);
-  void list_leases(GrpcExchange& exchange);
-  void set_name(GrpcExchange& exchange);
-  void delete_name(GrpcExchange& exchange);
+  void pool_status(GrpcExchange& exchange, const v1::PoolStatusRequest& request);
+  void update_pool(GrpcExchange& exchange, const v1::UpdatePoolRequest& request);
+  void delete_pool(GrpcExchange& exchange, const v1::DeletePoolRequest& request);
+  void acquire(GrpcExchange& exchange, const v1::LeaseDefinition& request);
+  void plan(GrpcExchange& exchange, const v1::LeaseDefinition& request);
+  void renew(GrpcExchange& exchange, const v1::RenewRequest& request);
+  void release(GrpcExchange& exchange, const v1::LeaseRequest& request);
+  void lease_status(GrpcExchange& exchange, const v1::LeaseRequest& request);
+  void list_leases(GrpcExchange& exchange, const v1::ListLeasesRequest& request);
+  void set_name(GrpcExchange& exchange, const v1::LeaseName& request);
+  void delete_name(GrpcExchange& exchange, const v1::DeleteNameRequest& request);
   void list_names(GrpcExchange& exchange);
   void answer_pool(GrpcExchange& exchange, std::string_view name);
   void answer_lease(GrpcExchange& exchange, const std::string& id);
 
   PoolManager& manager_;
   const PoolContext& with_;
-  bool drains_ = false;
   LeaseWaits waits_;
 };
 

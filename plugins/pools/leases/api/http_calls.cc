@@ -24,28 +24,22 @@ bool asks_for_events(const HttpExchange& exchange) {
   return false;
 }
 
+void answer_json(HttpExchange& exchange, int status, std::string json) {
+  HttpReply reply;
+  reply.status = status;
+  reply.content_type = kJson;
+  exchange.answer(reply, std::move(json));
+}
+
 }  // namespace
 
 int http_status(const Status& refusal) noexcept {
-  switch (refusal.code()) {
-    case Code::kInvalidArgument:
-      return 400;
-    case Code::kNotFound:
-      return 404;
-    case Code::kAlreadyExists:
-    case Code::kFailedPrecondition:
-      return 409;
-    case Code::kResourceExhausted:
-      return 429;
-    case Code::kUnimplemented:
-      return 501;
-    case Code::kUnavailable:
-      return 503;
-    case Code::kDeadlineExceeded:
-      return 504;
-    default:
-      return 500;
-  }
+  constexpr std::pair<Code, int> kStatuses[] = {
+      {Code::kInvalidArgument, 400},    {Code::kNotFound, 404},          {Code::kAlreadyExists, 409},
+      {Code::kFailedPrecondition, 409}, {Code::kResourceExhausted, 429}, {Code::kUnimplemented, 501},
+      {Code::kUnavailable, 503},        {Code::kDeadlineExceeded, 504}};
+  const auto* const found = std::ranges::find(kStatuses, refusal.code(), &std::pair<Code, int>::first);
+  return found == std::end(kStatuses) ? 500 : found->second;
 }
 
 /// A request, copied out of its exchange, and the way back.
@@ -58,21 +52,16 @@ struct HttpCalls::Call {
   bool wants_events = false;
 
   bool is(std::string_view wanted) const { return method == wanted || (wanted == "GET" && method == "HEAD"); }
-  void answer(int status, std::string json) const {
-    HttpReply reply;
-    reply.status = status;
-    reply.content_type = kJson;
-    exchange->answer(reply, std::move(json));
-  }
+  void answer(int status, std::string json) const { answer_json(*exchange, status, std::move(json)); }
   void refuse(const Status& status) const { answer(http_status(status), error_json(status.message())); }
 };
 
 /// One exchange that waits for a lease.
 class HttpCalls::Waiting final : public LeaseWaiting {
  public:
-  Waiting(const PoolManager& manager, const Call& call, std::string lease, bool for_its_end)
+  Waiting(const PoolBook& book, const Call& call, std::string lease, bool for_its_end)
       : LeaseWaiting(call.exchange->cancellation(), std::move(lease), for_its_end),
-        manager_(manager),
+        book_(book),
         exchange_(*call.exchange),
         streams_(call.wants_events) {}
   virtual ~Waiting() = default;
@@ -86,12 +75,12 @@ class HttpCalls::Waiting final : public LeaseWaiting {
     has_begun_ = true;
   }
   bool show(const Lease& lease) override {
-    return !streams_ || exchange_.write(cat("data: ", lease_json(manager_, lease), "\n\n")).ok();
+    return !streams_ || exchange_.write(cat("data: ", lease_json(book_, lease), "\n\n")).ok();
   }
   /// A model that cannot be loaded is the client's matter, an instance that cannot be started is not.
   void finish(const Lease& lease) override {
     const int failed = lease.record.failure == Code::kFailedPrecondition ? 422 : 503;
-    end(has_failed(lease) ? failed : 200, lease_json(manager_, lease));
+    end(has_failed(lease) ? failed : 200, lease_json(book_, lease));
   }
   void give_up(const Status& why) override {
     end(why.code() == Code::kCancelled ? 499 : 503, error_json(why.message()));
@@ -99,13 +88,10 @@ class HttpCalls::Waiting final : public LeaseWaiting {
   /// \param json  of what does not stream
   void end(int status, std::string json) {
     if (has_begun_) return exchange_.end();
-    HttpReply reply;
-    reply.status = status;
-    reply.content_type = kJson;
-    exchange_.answer(reply, std::move(json));
+    answer_json(exchange_, status, std::move(json));
   }
 
-  const PoolManager& manager_;
+  const PoolBook& book_;
   HttpExchange& exchange_;
   const bool streams_;
   bool has_begun_ = false;
@@ -153,7 +139,7 @@ Status check_query(const Query& query, std::string_view method, std::string_view
 
 void HttpCalls::serve(const std::shared_ptr<Call>& shared) {
   Call& call = *shared;
-  if (drains_) return call.refuse(unavailable("the server is ending"));
+  if (waits_.drains()) return call.refuse(unavailable("the server is ending"));
   if (call.query_error.ok()) call.query_error = check_query(call.query, call.method, call.path);
   if (!call.query_error.ok()) return call.refuse(call.query_error);
   const auto rest_behind = [&](std::string_view prefix) -> std::optional<std::string> {
@@ -162,7 +148,7 @@ void HttpCalls::serve(const std::shared_ptr<Call>& shared) {
   };
   if (call.path == "/v2/pools") return serve_pools(call);
   if (call.path == "/v2/leases") return serve_leases(shared);
-  if (call.path == "/v2/lease_names") return serve_names(call);
+  if (call.path == "/v2/lease_names") return call.answer(200, names_json(manager_.book()));
   if (const auto name = rest_behind("/v2/pools/")) return serve_pool(call, *name);
   if (const auto id = rest_behind("/v2/leases/")) return serve_lease(call, *id);
   if (const auto name = rest_behind("/v2/lease_names/")) return serve_name(call, *name);
@@ -172,13 +158,13 @@ void HttpCalls::serve(const std::shared_ptr<Call>& shared) {
 // --- pools ---
 
 void HttpCalls::answer_pool(Call& call, std::string_view name) {
-  const Pool* pool = manager_.find_pool(name);
+  const Pool* pool = manager_.book().find_pool(name);
   if (pool == nullptr) return call.refuse(not_found("pool '", name, "' is not found"));
   call.answer(200, pool_json(*pool));
 }
 
 void HttpCalls::serve_pools(Call& call) {
-  if (call.is("GET")) return call.answer(200, pools_json(manager_));
+  if (call.is("GET")) return call.answer(200, pools_json(manager_.book()));
   Result<PoolDefinition> pool = read_pool(call.body);
   if (!pool.ok()) return call.refuse(pool.status());
   if (Status created = manager_.create_pool(*pool); !created.ok()) return call.refuse(created);
@@ -192,7 +178,7 @@ void HttpCalls::serve_pool(Call& call, const std::string& name) {
     if (!force.ok()) return call.refuse(force.status());
     if (Status deleted = manager_.delete_pool(name, *force); !deleted.ok()) return call.refuse(deleted);
     // It is gone at once where it has no instances.
-    const Pool* pool = manager_.find_pool(name);
+    const Pool* pool = manager_.book().find_pool(name);
     return call.answer(200, pool == nullptr ? one_text_json("name", name) : pool_json(*pool));
   }
   Result<PoolUpdate> update = read_pool_update(call.body);
@@ -205,13 +191,13 @@ void HttpCalls::serve_pool(Call& call, const std::string& name) {
 // --- leases ---
 
 void HttpCalls::serve_leases(const std::shared_ptr<Call>& call) {
-  if (call->is("GET")) return call->answer(200, leases_json(manager_, call->query.text("pool")));
+  if (call->is("GET")) return call->answer(200, leases_json(manager_.book(), call->query.text("pool")));
   Result<LeaseDefinition> lease = read_lease(call->body);
   if (!lease.ok()) return call->refuse(lease.status());
   Result<bool> is_plan = call->query.flag("dry_run");
   if (!is_plan.ok()) return call->refuse(is_plan.status());
   manager_.check_models(*lease, [this, call, lease = *lease, plans = *is_plan](Status missing) {
-    if (drains_) return call->refuse(unavailable("the server is ending"));
+    if (waits_.drains()) return call->refuse(unavailable("the server is ending"));
     // As of one that fails to load: the client's matter, and no state of the pool.
     if (!missing.ok()) return call->answer(422, error_json(missing.message()));
     return plans ? plan(*call, lease) : acquire(*call, lease);
@@ -220,7 +206,7 @@ void HttpCalls::serve_leases(const std::shared_ptr<Call>& call) {
 
 void HttpCalls::plan(const Call& call, const LeaseDefinition& lease) {
   Result<LeasePlan> plan = manager_.plan(lease);
-  return plan.ok() ? call.answer(200, plan_json(manager_, *plan)) : call.refuse(plan.status());
+  return plan.ok() ? call.answer(200, plan_json(manager_.book(), *plan)) : call.refuse(plan.status());
 }
 
 void HttpCalls::acquire(Call& call, const LeaseDefinition& lease) {
@@ -233,7 +219,8 @@ void HttpCalls::serve_lease(Call& call, const std::string& path) {
   constexpr std::string_view kRenew = "/renew";
   const bool renews = call.is("POST");
   if (renews && !path.ends_with(kRenew)) return call.answer(404, error_json("Not Found"));
-  const std::string id = manager_.lease_id_of(renews ? path.substr(0, path.size() - kRenew.size()) : path);
+  const std::string id =
+      manager_.book().names.lease_id_of(renews ? path.substr(0, path.size() - kRenew.size()) : path);
   if (renews) {
     Result<std::optional<int64_t>> duration = read_renewal(call.body);
     if (!duration.ok()) return call.refuse(duration.status());
@@ -243,24 +230,17 @@ void HttpCalls::serve_lease(Call& call, const std::string& path) {
     if (Status released = manager_.release(id); !released.ok()) return call.refuse(released);
     return wait_for(call, id, true);
   }
-  const Lease* lease = manager_.find_lease(id);
+  const Lease* lease = manager_.book().leases.find(id);
   if (lease == nullptr) return call.refuse(not_found("lease '", id, "' is not found"));
   if (call.wants_events && !renews) return wait_for(call, id, true);
-  call.answer(200, lease_json(manager_, *lease));
+  call.answer(200, lease_json(manager_.book(), *lease));
 }
 
 void HttpCalls::wait_for(Call& call, const std::string& lease, bool for_its_end) {
-  waits_.add(std::make_shared<Waiting>(manager_, call, lease, for_its_end));
-}
-
-void HttpCalls::drain() {
-  drains_ = true;
-  waits_.drain();
+  waits_.add(std::make_shared<Waiting>(manager_.book(), call, lease, for_its_end));
 }
 
 // --- names ---
-
-void HttpCalls::serve_names(Call& call) { call.answer(200, names_json(manager_)); }
 
 void HttpCalls::serve_name(Call& call, const std::string& name) {
   if (call.is("PUT")) {
@@ -271,8 +251,9 @@ void HttpCalls::serve_name(Call& call, const std::string& name) {
     if (Status deleted = manager_.delete_name(name); !deleted.ok()) return call.refuse(deleted);
     return call.answer(200, one_text_json("name", name));
   }
-  const auto found = manager_.names().find(name);
-  if (found == manager_.names().end()) return call.refuse(not_found("lease name '", name, "' is not found"));
+  const auto found = manager_.book().names.all().find(name);
+  if (found == manager_.book().names.all().end())
+    return call.refuse(not_found("lease name '", name, "' is not found"));
   call.answer(200, name_json(found->first, found->second));
 }
 

@@ -22,13 +22,13 @@ class HttpCalls final : public HttpRoutes {
  public:
   /// \param manager  on the executor of `with`; both outlive this
   HttpCalls(PoolManager& manager, const PoolContext& with)
-      : manager_(manager), with_(with), waits_(manager, with.executor) {}
+      : manager_(manager), with_(with), waits_(manager.leases(), with.executor) {}
   HttpCalls(const HttpCalls&) = delete;
   HttpCalls& operator=(const HttpCalls&) = delete;
   virtual ~HttpCalls() = default;
 
-  /// Those who wait are told that the server ends; what they have asked for goes on. [the executor]
-  void drain();
+  /// Those who wait are answered that the server ends; what they have asked for goes on. [the executor]
+  void drain() { waits_.drain(); }
 
   static std::vector<HttpRoute> all_routes();
   // --- HttpRoutes ---
@@ -44,7 +44,6 @@ class HttpCalls final : public HttpRoutes {
   void serve_pool(Call& call, const std::string& name);
   void serve_leases(const std::shared_ptr<Call>& call);
   void serve_lease(Call& call, const std::string& id);
-  void serve_names(Call& call);
   void serve_name(Call& call, const std::string& name);
   void plan(const Call& call, const LeaseDefinition& lease);
   void acquire(Call& call, const LeaseDefinition& lease);
@@ -53,7 +52,6 @@ class HttpCalls final : public HttpRoutes {
 
   PoolManager& manager_;
   const PoolContext& with_;
-  bool drains_ = false;
   LeaseWaits waits_;
 };
 

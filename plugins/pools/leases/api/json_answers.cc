@@ -16,19 +16,17 @@ namespace {
 class Json {
  public:
   template <class Write>
-  Json& object(Write&& write) {
+  void object(Write&& write) {
     writer_.StartObject();
     write();
     writer_.EndObject();
-    return *this;
   }
   template <class List, class Write>
-  Json& array(std::string_view name, const List& list, Write&& write) {
+  void array(std::string_view name, const List& list, Write&& write) {
     key(name);
     writer_.StartArray();
     for (const auto& element : list) write(element);
     writer_.EndArray();
-    return *this;
   }
   void key(std::string_view name) { writer_.Key(name.data(), static_cast<rapidjson::SizeType>(name.size())); }
   /// Servers and engines say what they like.
@@ -117,12 +115,10 @@ void write_instance(Json& json, const Pool& pool, const Place& place, IdsOfLease
 }
 
 void write_pool(Json& json, const Pool& pool) {
-  json.object([&] {
-    write_definition(json, pool.record());
-    IdsOfLeases ids = ids_of_leases(pool);
-    json.array("instances", pool.places().places(),
-               [&](const Place& place) { json.object([&] { write_instance(json, pool, place, ids); }); });
-  });
+  write_definition(json, pool.record());
+  IdsOfLeases ids = ids_of_leases(pool);
+  json.array("instances", pool.places().places(),
+             [&](const Place& place) { json.object([&] { write_instance(json, pool, place, ids); }); });
 }
 
 void write_use(Json& json, const ObservedUse* use) {
@@ -136,30 +132,41 @@ void write_use(Json& json, const ObservedUse* use) {
   });
 }
 
-void write_lease(Json& json, const PoolManager& manager, const Lease& lease) {
+void write_lease(Json& json, const PoolBook& book, const Lease& lease) {
   const LeaseRecord& record = lease.record;
   const PoolInstance* instance = lease.instance();
-  json.object([&] {
-    json.text("id", record.id);
-    json.text("name", manager.lease_name(lease));
-    json.text("pool", record.definition.pool);
-    json.text("state", name_of(record.state));
-    json.number("quota", record.definition.quota);
-    json.text("instance", instance == nullptr ? std::string() : name_of_instance(instance->number()));
-    write_address(json, instance);
-    json.text("created_at", rfc3339(record.created_wall_ns));
-    json.text("expires_at", rfc3339(record.expires_wall_ns));
-    if (!record.reason.empty()) json.text("reason", record.reason);
-    if (manager.use() != nullptr) write_use(json, manager.use()->observed(record.id));
-    size_t index = 0;
-    json.array("models", lease.models(), [&](const ModelStatus& model) {
-      json.object([&] {
-        json.text("name", record.definition.models[index++].name);
-        json.text("state", name_of(model.state));
-        json.text("reason", model.reason);
-      });
+  json.text("id", record.id);
+  json.text("name", book.names.first_of(record.id));
+  json.text("pool", record.definition.pool);
+  json.text("state", name_of(record.state));
+  json.number("quota", record.definition.quota);
+  json.text("instance", instance == nullptr ? std::string() : name_of_instance(instance->number()));
+  write_address(json, instance);
+  json.text("created_at", rfc3339(record.created_wall_ns));
+  json.text("expires_at", rfc3339(record.expires_wall_ns));
+  if (!record.reason.empty()) json.text("reason", record.reason);
+  write_use(json, book.leases.observed(lease));
+  size_t index = 0;
+  json.array("models", lease.models(), [&](const ModelStatus& model) {
+    json.object([&] {
+      json.text("name", record.definition.models[index++].name);
+      json.text("state", name_of(model.state));
+      json.text("reason", model.reason);
     });
   });
+}
+
+void write_name(Json& json, std::string_view name, std::string_view lease) {
+  json.text("name", name);
+  json.text("lease", lease);
+}
+
+/// An object with the members that `write` writes.
+template <class Write>
+std::string object_json(Write&& write) {
+  Json json;
+  json.object([&] { write(json); });
+  return json.take();
 }
 
 }  // namespace
@@ -177,37 +184,29 @@ std::string rfc3339(int64_t wall_ns) {
 }
 
 std::string pool_json(const Pool& pool) {
-  Json json;
-  write_pool(json, pool);
-  return json.take();
+  return object_json([&](Json& json) { write_pool(json, pool); });
 }
 
-std::string pools_json(const PoolManager& manager) {
-  Json json;
-  json.object([&] {
-    json.array("pools", manager.pools(), [&](const auto& pool) { write_pool(json, *pool.second); });
+std::string pools_json(const PoolBook& book) {
+  return object_json([&](Json& json) {
+    json.array("pools", book.pools,
+               [&](const auto& pool) { json.object([&] { write_pool(json, *pool.second); }); });
   });
-  return json.take();
 }
 
-std::string lease_json(const PoolManager& manager, const Lease& lease) {
-  Json json;
-  write_lease(json, manager, lease);
-  return json.take();
+std::string lease_json(const PoolBook& book, const Lease& lease) {
+  return object_json([&](Json& json) { write_lease(json, book, lease); });
 }
 
-std::string leases_json(const PoolManager& manager, std::string_view pool) {
-  Json json;
-  json.object([&] {
-    json.array("leases", manager.leases(pool),
-               [&](const Lease* lease) { write_lease(json, manager, *lease); });
+std::string leases_json(const PoolBook& book, std::string_view pool) {
+  return object_json([&](Json& json) {
+    json.array("leases", book.leases.of_pool(pool),
+               [&](const Lease* lease) { json.object([&] { write_lease(json, book, *lease); }); });
   });
-  return json.take();
 }
 
-std::string plan_json(const PoolManager& manager, const LeasePlan& plan) {
-  Json json;
-  json.object([&] {
+std::string plan_json(const PoolBook& book, const LeasePlan& plan) {
+  return object_json([&](Json& json) {
     if (plan.instance) {
       json.text("instance", name_of_instance(*plan.instance));
     } else {
@@ -220,46 +219,28 @@ std::string plan_json(const PoolManager& manager, const LeasePlan& plan) {
         json.text("name", name_of_instance(candidate.place.instance));
         json.number("used", candidate.place.used);
         json.number("free", candidate.place.free);
-        write_backends(json, manager.backend_names(), candidate.place);
+        write_backends(json, book.backends.names(), candidate.place);
         json.text("reason", candidate.why_not);
       });
     });
   });
-  return json.take();
 }
 
-namespace {
-
-void write_name(Json& json, std::string_view name, std::string_view lease) {
-  json.object([&] {
-    json.text("name", name);
-    json.text("lease", lease);
+std::string names_json(const PoolBook& book) {
+  return object_json([&](Json& json) {
+    json.array("names", book.names.all(),
+               [&](const auto& name) { json.object([&] { write_name(json, name.first, name.second); }); });
   });
-}
-
-}  // namespace
-
-std::string names_json(const PoolManager& manager) {
-  Json json;
-  json.object([&] {
-    json.array("names", manager.names(),
-               [&](const auto& name) { write_name(json, name.first, name.second); });
-  });
-  return json.take();
 }
 
 std::string name_json(std::string_view name, std::string_view lease) {
-  Json json;
-  write_name(json, name, lease);
-  return json.take();
+  return object_json([&](Json& json) { write_name(json, name, lease); });
 }
 
 std::string error_json(std::string_view text) { return one_text_json("error", text); }
 
 std::string one_text_json(std::string_view name, std::string_view text) {
-  Json json;
-  json.object([&] { json.text(name, text); });
-  return json.take();
+  return object_json([&](Json& json) { json.text(name, text); });
 }
 
 }  // namespace atl::pools

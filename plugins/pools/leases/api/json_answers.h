@@ -17,19 +17,19 @@ std::string rfc3339(int64_t wall_ns);
 /// {definition, state, instances: [{name, state, used, free, backends, leases, address}]}
 std::string pool_json(const Pool& pool);
 /// {"pools": [...]}, by name
-std::string pools_json(const PoolManager& manager);
+std::string pools_json(const PoolBook& book);
 
 /// {id, name, pool, state, quota, instance, address, created_at, expires_at, models: [{name, state, reason}]}, and
 /// reason of one that failed; use: {requests, compute_seconds, queue_seconds, busy} of one that was looked at.
-std::string lease_json(const PoolManager& manager, const Lease& lease);
+std::string lease_json(const PoolBook& book, const Lease& lease);
 /// {"leases": [...]}, in the order of their creation. \param pool  empty: of all
-std::string leases_json(const PoolManager& manager, std::string_view pool);
+std::string leases_json(const PoolBook& book, std::string_view pool);
 
 /// {instance or null, starts_instance, reason, instances: [{name, used, free, backends, reason}]}
-std::string plan_json(const PoolManager& manager, const LeasePlan& plan);
+std::string plan_json(const PoolBook& book, const LeasePlan& plan);
 
 /// {"names": [{name, lease}]}, by name
-std::string names_json(const PoolManager& manager);
+std::string names_json(const PoolBook& book);
 std::string name_json(std::string_view name, std::string_view lease);
 /// {"name": "..."}
 std::string one_text_json(std::string_view name, std::string_view text);

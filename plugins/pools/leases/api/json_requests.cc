@@ -2,11 +2,14 @@
 
 #include <rapidjson/error/en.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "atoll/core/clock.h"
 #include "atoll/core/quantity.h"
@@ -59,6 +62,11 @@ Status read(std::string_view field, const Value& value, uint32_t* to) {
   return {};
 }
 
+template <class Number>
+Status read(std::string_view field, const Value& value, std::optional<Number>* to) {
+  return read(field, value, &to->emplace());
+}
+
 Status read_duration(std::string_view field, const Value& value, int64_t* to_ns) {
   constexpr std::string_view kExpected = "a text such as '90s', or a number of seconds";
   if (value.IsString()) {
@@ -81,6 +89,10 @@ Status read_duration(std::string_view field, const Value& value, int64_t* to_ns)
   return {};
 }
 
+Status read_duration(std::string_view field, const Value& value, std::optional<int64_t>* to_ns) {
+  return read_duration(field, value, &to_ns->emplace());
+}
+
 Status read_bytes(std::string_view field, const Value& value, uint64_t* to) {
   if (!value.IsString()) return read(field, value, to);
   const std::optional<uint64_t> parsed = parse_bytes(text_of(value));
@@ -92,175 +104,138 @@ Status read_bytes(std::string_view field, const Value& value, uint64_t* to) {
   return {};
 }
 
-/// Hands each member to `take`, which answers nothing for a name that it does not know.
-/// \param place  before the names: "instance." \param names  for the refusal: "runtime, cpus"
-template <class Take>
-Status read_members(std::string_view place, const Value& object, std::string_view names, Take&& take) {
+Status read(std::string_view field, const Value& value, InstanceDefinition* instance);
+Status read(std::string_view field, const Value& value, std::vector<LeaseModel>* models);
+Status read(std::string_view field, const Value& value, std::optional<AutoRenew>* to);
+
+/// One field that an object may have, and how its value is read.
+struct Member {
+  std::string_view name;
+  std::function<Status(std::string_view field, const Value& value)> read;
+};
+using MemberList = std::vector<Member>;
+
+template <class To>
+Member member(std::string_view name, To* to) {
+  return {name, [to](std::string_view field, const Value& value) { return read(field, value, to); }};
+}
+template <class To>
+Member duration_member(std::string_view name, To* to_ns) {
+  return {name,
+          [to_ns](std::string_view field, const Value& value) { return read_duration(field, value, to_ns); }};
+}
+
+/// \param place  before the names: "instance." \param note  behind the names that are expected
+Status read_members(std::string_view place, const Value& object, const MemberList& members,
+                    std::string_view note = {}) {
   std::set<std::string_view> seen;
-  for (const auto& member : object.GetObject()) {
-    const std::string field = cat(place, text_of(member.name));
-    if (!seen.insert(text_of(member.name)).second)
+  for (const auto& found : object.GetObject()) {
+    const std::string field = cat(place, text_of(found.name));
+    if (!seen.insert(text_of(found.name)).second)
       return invalid_argument("field '", field, "' is there twice");
-    std::optional<Status> taken = take(text_of(member.name), field, member.value);
-    if (!taken) return invalid_argument("field '", field, "' is not known, expected one of ", names);
-    if (!taken->ok()) return std::move(*taken);
+    const auto known = std::ranges::find(members, text_of(found.name), &Member::name);
+    if (known == members.end()) {
+      std::string names;
+      for (const Member& one : members) names += cat(names.empty() ? "" : ", ", one.name);
+      return invalid_argument("field '", field, "' is not known, expected one of ", names, note);
+    }
+    ATOLL_RETURN_IF_ERROR(known->read(field, found.value));
   }
   return {};
 }
 
-/// An object. Without recursion, which a text could make deep.
-Status parse(std::string_view json, CheckedDocument* document) {
-  document->Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(json.data(),
-                                                                                          json.size());
-  if (document->HasParseError()) {
-    return invalid_argument("the body is not valid JSON at byte ", document->GetErrorOffset(), ": ",
-                            rapidjson::GetParseError_En(document->GetParseError()));
+/// The body of a call. Without recursion, which a text could make deep.
+Status read_body(std::string_view json, const MemberList& members, std::string_view note = {}) {
+  CheckedDocument document;
+  document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(json.data(),
+                                                                                         json.size());
+  if (document.HasParseError()) {
+    return invalid_argument("the body is not valid JSON at byte ", document.GetErrorOffset(), ": ",
+                            rapidjson::GetParseError_En(document.GetParseError()));
   }
-  if (!document->IsObject()) return wrong("the body", *document, "an object");
-  return {};
+  if (!document.IsObject()) return wrong("the body", document, "an object");
+  return read_members("", document, members, note);
 }
 
-std::optional<Status> read_instance_field(std::string_view name, const std::string& field, const Value& value,
-                                          InstanceDefinition* instance) {
-  if (name == "runtime") return read(field, value, &instance->runtime);
-  if (name == "cpus") return read(field, value, &instance->cpus);
-  if (name == "gpus") return read(field, value, &instance->gpus);
-  if (name == "memory") return read_bytes(field, value, &instance->memory_bytes);
-  return std::nullopt;
+Status read(std::string_view field, const Value& value, InstanceDefinition* instance) {
+  if (!value.IsObject()) return wrong(field, value, "an object");
+  const auto read_memory = [instance](std::string_view memory, const Value& bytes) {
+    return read_bytes(memory, bytes, &instance->memory_bytes);
+  };
+  return read_members("instance.", value,
+                      {member("runtime", &instance->runtime),
+                       member("cpus", &instance->cpus),
+                       member("gpus", &instance->gpus),
+                       {"memory", read_memory}});
 }
 
-Status read_instance(const Value& value, InstanceDefinition* instance) {
-  if (!value.IsObject()) return wrong("instance", value, "an object");
-  return read_members("instance.", value, "runtime, cpus, gpus, memory",
-                      [&](std::string_view name, const std::string& field, const Value& member) {
-                        return read_instance_field(name, field, member, instance);
-                      });
-}
-
-std::optional<Status> read_pool_field(std::string_view name, const std::string& field, const Value& value,
-                                      PoolDefinition* pool) {
-  if (name == "name") return read(field, value, &pool->name);
-  if (name == "min_instances") return read(field, value, &pool->min_instances);
-  if (name == "max_instances") return read(field, value, &pool->max_instances);
-  if (name == "quota") return read(field, value, &pool->quota);
-  if (name == "enforce_backends") return read(field, value, &pool->enforce_backends);
-  if (name == "instance") return read_instance(value, &pool->instance);
-  return std::nullopt;
-}
-
-Status read_models(const Value& value, std::vector<LeaseModel>* models) {
-  if (!value.IsArray()) return wrong("models", value, "an array");
+Status read(std::string_view field, const Value& value, std::vector<LeaseModel>* models) {
+  if (!value.IsArray()) return wrong(field, value, "an array");
   // One more than there may be is enough to be refused for.
   for (const Value& element : value.GetArray()) {
     if (models->size() > kLeaseModelsMax) break;
     const std::string place = cat("models[", models->size(), "]");
     if (!element.IsObject()) return wrong(place, element, "an object");
     LeaseModel& model = models->emplace_back();
-    ATOLL_RETURN_IF_ERROR(read_members(
-        place + ".", element, "name, source",
-        [&](std::string_view name, const std::string& field, const Value& member) -> std::optional<Status> {
-          if (name == "name") return read(field, member, &model.name);
-          if (name == "source") return read(field, member, &model.source);
-          return std::nullopt;
-        }));
+    ATOLL_RETURN_IF_ERROR(
+        read_members(place + ".", element, {member("name", &model.name), member("source", &model.source)}));
   }
   return {};
 }
 
-Status read_auto_renew(const Value& value, std::optional<AutoRenew>* to) {
+Status read(std::string_view field, const Value& value, std::optional<AutoRenew>* to) {
   to->reset();
   if (value.IsBool()) {
     if (value.GetBool()) to->emplace();
     return {};
   }
-  if (!value.IsObject()) return wrong("auto_renew", value, "true, false or an object");
+  if (!value.IsObject()) return wrong(field, value, "true, false or an object");
   AutoRenew& auto_renew = to->emplace();
-  return read_members(
-      "auto_renew.", value, "duration, window",
-      [&](std::string_view name, const std::string& field, const Value& member) -> std::optional<Status> {
-        if (name == "duration") return read_duration(field, member, &auto_renew.duration_ns);
-        if (name == "window") return read_duration(field, member, &auto_renew.window_ns);
-        return std::nullopt;
-      });
-}
-
-std::optional<Status> read_lease_field(std::string_view name, const std::string& field, const Value& value,
-                                       LeaseDefinition* lease) {
-  if (name == "pool") return read(field, value, &lease->pool);
-  if (name == "quota") return read(field, value, &lease->quota);
-  if (name == "duration") return read_duration(field, value, &lease->duration_ns.emplace());
-  if (name == "models") return read_models(value, &lease->models);
-  if (name == "auto_renew") return read_auto_renew(value, &lease->auto_renew);
-  if (name == "idempotency_key") return read(field, value, &lease->idempotency_key);
-  return std::nullopt;
+  return read_members("auto_renew.", value,
+                      {duration_member("duration", &auto_renew.duration_ns),
+                       duration_member("window", &auto_renew.window_ns)});
 }
 
 }  // namespace
 
 Result<PoolDefinition> read_pool(std::string_view json) {
-  CheckedDocument document;
-  ATOLL_RETURN_IF_ERROR(parse(json, &document));
   PoolDefinition pool;
-  ATOLL_RETURN_IF_ERROR(
-      read_members("", document, "name, min_instances, max_instances, quota, enforce_backends, instance",
-                   [&](std::string_view name, const std::string& field, const Value& value) {
-                     return read_pool_field(name, field, value, &pool);
-                   }));
+  ATOLL_RETURN_IF_ERROR(read_body(
+      json, {member("name", &pool.name), member("min_instances", &pool.min_instances),
+             member("max_instances", &pool.max_instances), member("quota", &pool.quota),
+             member("enforce_backends", &pool.enforce_backends), member("instance", &pool.instance)}));
   return pool;
 }
 
 Result<PoolUpdate> read_pool_update(std::string_view json) {
-  CheckedDocument document;
-  ATOLL_RETURN_IF_ERROR(parse(json, &document));
   PoolUpdate update;
-  ATOLL_RETURN_IF_ERROR(read_members(
-      "", document, "min_instances, max_instances; the others of a pool are as it was created with",
-      [&](std::string_view name, const std::string& field, const Value& value) -> std::optional<Status> {
-        if (name == "min_instances") return read(field, value, &update.min_instances.emplace());
-        if (name == "max_instances") return read(field, value, &update.max_instances.emplace());
-        return std::nullopt;
-      }));
+  ATOLL_RETURN_IF_ERROR(read_body(
+      json, {member("min_instances", &update.min_instances), member("max_instances", &update.max_instances)},
+      "; the others of a pool are as it was created with"));
   if (!update.min_instances && !update.max_instances)
     return invalid_argument("the body has no field, expected min_instances, max_instances or both");
   return update;
 }
 
 Result<LeaseDefinition> read_lease(std::string_view json) {
-  CheckedDocument document;
-  ATOLL_RETURN_IF_ERROR(parse(json, &document));
   LeaseDefinition lease;
-  ATOLL_RETURN_IF_ERROR(
-      read_members("", document, "pool, quota, duration, models, auto_renew, idempotency_key",
-                   [&](std::string_view name, const std::string& field, const Value& value) {
-                     return read_lease_field(name, field, value, &lease);
-                   }));
+  ATOLL_RETURN_IF_ERROR(read_body(
+      json, {member("pool", &lease.pool), member("quota", &lease.quota),
+             duration_member("duration", &lease.duration_ns), member("models", &lease.models),
+             member("auto_renew", &lease.auto_renew), member("idempotency_key", &lease.idempotency_key)}));
   return lease;
 }
 
 Result<std::optional<int64_t>> read_renewal(std::string_view json) {
   std::optional<int64_t> duration_ns;
   if (json.empty()) return duration_ns;
-  CheckedDocument document;
-  ATOLL_RETURN_IF_ERROR(parse(json, &document));
-  ATOLL_RETURN_IF_ERROR(read_members(
-      "", document, "duration",
-      [&](std::string_view name, const std::string& field, const Value& value) -> std::optional<Status> {
-        if (name == "duration") return read_duration(field, value, &duration_ns.emplace());
-        return std::nullopt;
-      }));
+  ATOLL_RETURN_IF_ERROR(read_body(json, {duration_member("duration", &duration_ns)}));
   return duration_ns;
 }
 
 Result<std::string> read_lease_name(std::string_view json) {
-  CheckedDocument document;
-  ATOLL_RETURN_IF_ERROR(parse(json, &document));
   std::string lease;
-  ATOLL_RETURN_IF_ERROR(read_members(
-      "", document, "lease",
-      [&](std::string_view name, const std::string& field, const Value& value) -> std::optional<Status> {
-        if (name == "lease") return read(field, value, &lease);
-        return std::nullopt;
-      }));
+  ATOLL_RETURN_IF_ERROR(read_body(json, {member("lease", &lease)}));
   if (lease.empty()) return invalid_argument("lease is empty, expected the id of one");
   return lease;
 }

@@ -129,42 +129,42 @@ TEST_F(JsonAnswersTest, PoolsAndLeasesAreWholeAtAnyTime) {
   (void)create_pool("p", 8, 2, 1);
   run_for(3 * kNsPerSecond);
   EXPECT_EQ(
-      pool_json(*manager->find_pool("p")),
+      pool_json(*manager->book().find_pool("p")),
       R"({"name":"p","state":"ACTIVE","min_instances":1,"max_instances":2,"quota":8,"enforce_backends":true,)"
       R"("instance":{"runtime":"","cpus":0,"gpus":0,"memory":0},"instances":[{"name":"i0","id":"id-1",)"
       R"("state":"READY","address":"id-1:8000","grpc_address":"id-1:8001","used":0,"free":8,"backends":[],"leases":[]}]})");
   const std::string id = acquire(lease(3, {"a", "b"}, 60 * kNsPerSecond));
   EXPECT_EQ(
-      lease_json(*manager, *manager->find_lease(id)),
+      lease_json(manager->book(), *manager->book().leases.find(id)),
       R"({"id":"id-2","name":"","pool":"p","state":"DEPLOYING","quota":3,"instance":"i0","address":"id-1:8000","grpc_address":"id-1:8001",)"
       R"("created_at":"2001-09-09T01:46:44.000Z","expires_at":"2001-09-09T01:47:44.000Z","models":[)"
       R"({"name":"a","state":"LOADING","reason":""},{"name":"b","state":"PENDING","reason":""}]})");
   run_for(kNsPerSecond);
   run([&] { EXPECT_TRUE(manager->set_name("live", id).ok()); });
   EXPECT_EQ(
-      leases_json(*manager, "p"),
+      leases_json(manager->book(), "p"),
       R"({"leases":[{"id":"id-2","name":"live","pool":"p","state":"ACTIVE","quota":3,"instance":"i0",)"
       R"("address":"id-1:8000","grpc_address":"id-1:8001","created_at":"2001-09-09T01:46:44.000Z","expires_at":"2001-09-09T01:47:44.000Z",)"
       R"("models":[{"name":"a","state":"READY","reason":""},{"name":"b","state":"READY","reason":""}]}]})");
-  EXPECT_EQ(leases_json(*manager, "q"), R"({"leases":[]})");
+  EXPECT_EQ(leases_json(manager->book(), "q"), R"({"leases":[]})");
   run([&] {
     EXPECT_EQ(
-        plan_json(*manager, manager->plan(lease(6, {"c"})).value()),
+        plan_json(manager->book(), manager->plan(lease(6, {"c"})).value()),
         R"({"instance":null,"starts_instance":true,"reason":"","instances":[{"name":"i0","used":3,"free":5,)"
         R"("backends":["onnxruntime"],"reason":"free 5"}]})");
   });
   servers.engine_is_away = true;
   servers.find("p", 0)->hangs = true;
   run_for(20 * kNsPerSecond);
-  EXPECT_NE(pools_json(*manager).find(R"("state":"FAILED")"), std::string::npos);
-  EXPECT_NE(leases_json(*manager, "").find(R"("state":"PENDING")"), std::string::npos);
+  EXPECT_NE(pools_json(manager->book()).find(R"("state":"FAILED")"), std::string::npos);
+  EXPECT_NE(leases_json(manager->book(), "").find(R"("state":"PENDING")"), std::string::npos);
 }
 
 TEST_F(JsonAnswersTest, AFailureHasItsReasonWhateverItIs) {
   (void)create_pool("p", 8, 2);
   servers.broken["a"] = "broken \"here\"\n\xff";
   const std::string id = deploy(lease(3, {"a"}));
-  const std::string json = lease_json(*manager, *manager->find_lease(id));
+  const std::string json = lease_json(manager->book(), *manager->book().leases.find(id));
   EXPECT_NE(json.find(R"("state":"FAILED")"), std::string::npos);
   EXPECT_NE(json.find("\"reason\":\"model 'a' failed to load: broken \\\"here\\\"\\n\xEF\xBF\xBD\""),
             std::string::npos)

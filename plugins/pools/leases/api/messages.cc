@@ -16,12 +16,9 @@ std::string text(std::string_view value) {
   return is_utf8(value) ? std::string(value) : replace_invalid_utf8(value);
 }
 
-void write_ns(int64_t ns, google::protobuf::Duration* message) {
-  message->set_seconds(ns / kNsPerSecond);
-  message->set_nanos(static_cast<int32_t>(ns % kNsPerSecond));
-}
-
-void write_wall_ns(int64_t ns, google::protobuf::Timestamp* message) {
+/// \param message  a Duration or a Timestamp
+template <class Message>
+void write_ns(int64_t ns, Message* message) {
   message->set_seconds(ns / kNsPerSecond);
   message->set_nanos(static_cast<int32_t>(ns % kNsPerSecond));
 }
@@ -122,10 +119,10 @@ void write(const Pool& pool, v1::Pool* message) {
   }
 }
 
-void write(const PoolManager& manager, const Lease& lease, v1::Lease* message) {
+void write(const PoolBook& book, const Lease& lease, v1::Lease* message) {
   const LeaseRecord& record = lease.record;
   message->set_id(record.id);
-  message->set_name(std::string(manager.lease_name(lease)));
+  message->set_name(std::string(book.names.first_of(record.id)));
   message->set_pool(record.definition.pool);
   message->set_state(std::string(name_of(record.state)));
   message->set_quota(record.definition.quota);
@@ -134,8 +131,8 @@ void write(const PoolManager& manager, const Lease& lease, v1::Lease* message) {
     write_address(instance->address().http, message->mutable_address());
     write_address(instance->address().grpc, message->mutable_grpc_address());
   }
-  write_wall_ns(record.created_wall_ns, message->mutable_created_at());
-  write_wall_ns(record.expires_wall_ns, message->mutable_expires_at());
+  write_ns(record.created_wall_ns, message->mutable_created_at());
+  write_ns(record.expires_wall_ns, message->mutable_expires_at());
   message->set_reason(text(record.reason));
   size_t index = 0;
   for (const ModelStatus& model : lease.models()) {
@@ -144,7 +141,7 @@ void write(const PoolManager& manager, const Lease& lease, v1::Lease* message) {
     written->set_state(std::string(name_of(model.state)));
     written->set_reason(text(model.reason));
   }
-  const ObservedUse* use = manager.use() == nullptr ? nullptr : manager.use()->observed(record.id);
+  const ObservedUse* use = book.leases.observed(lease);
   if (use == nullptr) return;
   message->mutable_use()->set_requests(use->requests);
   message->mutable_use()->set_busy(use->busy);
@@ -152,13 +149,13 @@ void write(const PoolManager& manager, const Lease& lease, v1::Lease* message) {
   write_ns(use->queue_ns, message->mutable_use()->mutable_queue());
 }
 
-void write(const PoolManager& manager, const LeasePlan& plan, v1::LeasePlan* message) {
+void write(const PoolBook& book, const LeasePlan& plan, v1::LeasePlan* message) {
   if (plan.instance) message->set_instance(name_of_instance(*plan.instance));
   message->set_starts_instance(plan.starts_instance);
   message->set_reason(text(plan.refusal.message()));
   for (const LeasePlan::Candidate& candidate : plan.instances) {
     v1::Instance* written = message->add_instances();
-    write_place(candidate.place, manager.backend_names(), written);
+    write_place(candidate.place, book.backends.names(), written);
     written->set_reason(text(candidate.why_not));
   }
 }

@@ -23,7 +23,7 @@ Result<int64_t> duration_of(std::string_view field, const google::protobuf::Dura
 // --- what they get; texts that are no UTF-8 are made so ---
 
 void write(const Pool& pool, v1::Pool* message);
-void write(const PoolManager& manager, const Lease& lease, v1::Lease* message);
-void write(const PoolManager& manager, const LeasePlan& plan, v1::LeasePlan* message);
+void write(const PoolBook& book, const Lease& lease, v1::Lease* message);
+void write(const PoolBook& book, const LeasePlan& plan, v1::LeasePlan* message);
 
 }  // namespace atl::pools

@@ -16,12 +16,17 @@ void counter(MetricSink& sink, std::string_view name, std::string_view help, uin
   one(sink, {}, value);
 }
 
-void counters(MetricSink& sink, std::string_view name, std::string_view help,
-              const std::map<Code, uint64_t>& values) {
+std::string_view text_of(Code code) { return code_name(code); }
+std::string_view text_of(const std::string& text) { return text; }
+
+/// \param label  whose values the counters are kept by
+template <class Counters>
+void counters(MetricSink& sink, std::string_view name, std::string_view help, std::string_view label,
+              const Counters& values) {
   sink.family(name, help, MetricKind::kCounter);
-  for (const auto& [code, value] : values) {
-    const MetricLabel label{"reason", code_name(code)};
-    one(sink, {&label, 1}, value);
+  for (const auto& [by, value] : values) {
+    const MetricLabel labeled{label, text_of(by)};
+    one(sink, {&labeled, 1}, value);
   }
 }
 
@@ -60,20 +65,20 @@ void PoolMetrics::happened(const PoolEvent& event) {
   }
 }
 
-void PoolMetrics::refresh(const PoolManager& manager, int64_t wall_ns) {
+void PoolMetrics::refresh(const PoolBook& book, int64_t wall_ns) {
   std::vector<PoolFigures> pools;
-  for (const auto& [name, pool] : manager.pools()) {
+  for (const auto& [name, pool] : book.pools) {
     PoolFigures& figures = pools.emplace_back();
     figures.name = name;
     figures.largest_free = pool->places().largest_free();
     for (const Place& place : pool->places().places()) {
-      ++figures.instances[static_cast<size_t>(pool->state_of(place.instance))];
+      ++figures.instances[static_cast<size_t>(pool->instance(place.instance).state())];
       figures.capacity += pool->record().definition.quota;
       figures.used += place.used;
     }
   }
   std::vector<LeaseFigures> leases;
-  for (const Lease* lease : manager.leases({})) {
+  for (const Lease* lease : book.leases.of_pool({})) {
     if (is_final(lease->state())) continue;
     const int64_t left_ns = lease->record.expires_wall_ns - wall_ns;
     leases.push_back({lease->record.definition.pool, lease->id(),
@@ -117,19 +122,15 @@ void PoolMetrics::collect(MetricSink& sink) const noexcept {
   counter(sink, "atoll_lease_released_total", "Leases that were released", released_);
   counter(sink, "atoll_lease_expired_total", "Leases whose time was over", expired_);
   counters(sink, "atoll_lease_refused_total", "Leases that got no place, by the code of the refusal",
-           refused_);
+           "reason", refused_);
   counters(sink, "atoll_lease_failed_total",
-           "Leases that failed after they had a place, by the code of the failure", failed_);
+           "Leases that failed after they had a place, by the code of the failure", "reason", failed_);
   sink.family("atoll_lease_deploy_seconds",
               "Time from the place of a lease, or the loss of its instance, until its models serve",
               MetricKind::kHistogram);
   sink.histogram({}, {kDeploySeconds, deploys_, deploy_seconds_});
-  sink.family("atoll_lease_renewed_total", "Renewals, by a client or since the lease was in use",
-              MetricKind::kCounter);
-  for (const auto& [by, value] : renewed_) {
-    const MetricLabel label{"by", by};
-    one(sink, {&label, 1}, value);
-  }
+  counters(sink, "atoll_lease_renewed_total", "Renewals, by a client or since the lease was in use", "by",
+           renewed_);
 }
 
 }  // namespace atl::pools

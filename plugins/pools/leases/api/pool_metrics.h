@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "atoll/core/metrics.h"
+#include "pools/leases/book/pool_book.h"
 #include "pools/leases/book/pool_events.h"
-#include "pools/leases/book/pool_manager.h"
 
 namespace atl::pools {
 
-/// Counts what happens, and keeps what refresh() saw last, for scrapes on any thread.
+/// Counts what happens, and keeps what refresh() saw last, for scrapes on any thread. Its lock is held while one event is counted, or while
+/// a scrape writes its samples.
 class PoolMetrics final : public PoolEvents, public MetricSource {
  public:
   /// Leases whose end is shown; of more than these the ones that end first.
@@ -30,7 +31,7 @@ class PoolMetrics final : public PoolEvents, public MetricSource {
   /// [the manager's executor]
   void happened(const PoolEvent& event) override;
   /// Likewise, from time to time. \param wall_ns  now
-  void refresh(const PoolManager& manager, int64_t wall_ns);
+  void refresh(const PoolBook& book, int64_t wall_ns);
   /// [any]
   void collect(MetricSink& sink) const noexcept override;
 

@@ -27,7 +27,7 @@ class CountedPools final : public test::MetricSourceUnderTest {
     refresh();
   }
   void refresh() {
-    bench.run([&] { metrics.refresh(*bench.manager, bench.clock.wall_ns()); });
+    bench.run([&] { metrics.refresh(bench.manager->book(), bench.clock.wall_ns()); });
   }
   std::map<std::string, double> values() {
     refresh();

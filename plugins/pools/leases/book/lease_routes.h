@@ -15,6 +15,7 @@
 
 namespace atl::pools {
 
+/// Its lock is held for one look or one change, and nobody is called under it.
 class LeaseRoutes final : public RemoteModels {
  public:
   LeaseRoutes() = default;

@@ -75,7 +75,7 @@ TEST_F(LeaseRoutesTest, ALostInstanceIsNotAskedAndTheNextOneIs) {
   EXPECT_TRUE(route("a").starts_with("UNAVAILABLE: model 'a' is not ready")) << route("a");
   run_for(5 * kNsPerSecond);
   EXPECT_NE(route("a"), before);
-  EXPECT_EQ(route("a"), server_of(manager->find_lease(id)->record.instance));
+  EXPECT_EQ(route("a"), server_of(manager->book().leases.find(id)->record.instance));
 }
 
 TEST_F(LeaseRoutesTest, ATakeoverServesAllTheTime) {
@@ -110,7 +110,7 @@ TEST_F(LeaseRoutesTest, WhatATakeoverDoesNotFindAgainIsNotServed) {
   run_for(10 * kNsPerMs);
   EXPECT_EQ(route("a"), cat("UNAVAILABLE: model 'a' is not ready: lease '", id, "' is PENDING"));
   run_for(5 * kNsPerSecond);
-  EXPECT_EQ(route("a"), server_of(manager->find_lease(id)->record.instance));
+  EXPECT_EQ(route("a"), server_of(manager->book().leases.find(id)->record.instance));
 }
 
 TEST_F(LeaseRoutesTest, TheListHasAllWithWhatTheyWaitFor) {

@@ -4,7 +4,7 @@ namespace atl::pools {
 
 bool LeaseWaiting::leave() {
   if (std::exchange(has_ended_, true)) return false;
-  waits_->manager_.stop_watching(lease_, *this);
+  waits_->leases_.stop_watching(lease_, *this);
   cancellation_.stop_listening();
   waits_->all_.erase(shared_from_this());
   return true;
@@ -32,12 +32,13 @@ void LeaseWaits::add(std::shared_ptr<LeaseWaiting> waiting) {
   if (!waiting->cancellation_.listen(waiting.get(), nullptr))
     return waiting->give_up(make_status(Code::kCancelled, "the client has gone"));
   all_.insert(waiting);
-  (void)manager_.watch(waiting->lease_, *waiting).ok();
+  leases_.watch(waiting->lease_, *waiting);
   waiting->begin();
-  waiting->lease_changed(*manager_.find_lease(waiting->lease_));
+  waiting->lease_changed(*leases_.find(waiting->lease_));
 }
 
 void LeaseWaits::drain() {
+  drains_ = true;
   const std::set<std::shared_ptr<LeaseWaiting>> all = all_;
   for (const auto& waiting : all) {
     if (waiting->leave())

@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "atoll/request/cancellation.h"
-#include "pools/leases/book/pool_manager.h"
+#include "pools/leases/book/lease_book.h"
 
 namespace atl::pools {
 
 class LeaseWaits;
 
-/// One call that waits until a lease is ACTIVE or over, whatever it came by. [the manager's executor]
+/// One call that waits until a lease is ACTIVE or over, whatever it came by. [the executor of the leases]
 class LeaseWaiting : public LeaseWatcher,
                      private CancelListener,
                      public std::enable_shared_from_this<LeaseWaiting> {
@@ -54,24 +54,26 @@ class LeaseWaiting : public LeaseWatcher,
   bool has_ended_ = false;
 };
 
-/// All of them. [the manager's executor]
+/// All of them. [the executor of the leases]
 class LeaseWaits {
  public:
-  /// \param executor  the manager's; both outlive this
-  LeaseWaits(PoolManager& manager, SerialExecutor& executor) : manager_(manager), executor_(executor) {}
+  /// \param executor  the book's; both outlive this
+  LeaseWaits(LeaseBook& leases, SerialExecutor& executor) : leases_(leases), executor_(executor) {}
   LeaseWaits(const LeaseWaits&) = delete;
   LeaseWaits& operator=(const LeaseWaits&) = delete;
 
   /// \param waiting  for a lease that is there
   void add(std::shared_ptr<LeaseWaiting> waiting);
-  /// Those who wait are told that the server ends; their leases go on.
+  /// Those who wait are answered that the server ends; their leases go on.
   void drain();
+  bool drains() const noexcept { return drains_; }
 
  private:
   friend class LeaseWaiting;
-  PoolManager& manager_;
+  LeaseBook& leases_;
   SerialExecutor& executor_;
   std::set<std::shared_ptr<LeaseWaiting>> all_;
+  bool drains_ = false;
 };
 
 }  // namespace atl::pools

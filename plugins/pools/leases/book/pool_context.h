@@ -39,7 +39,6 @@ struct PoolContext {
   Clock& clock;
   Log& log;
   Launcher& launcher;
-  LauncherListener& launcher_listener;
   InstanceModels& hosts;
   const Placement& placement;
   PoolSettings settings;

@@ -39,7 +39,7 @@ bool live_until_the_disk_fails(PoolBench& bench, Acknowledged& told) {
 
 void expect_nothing_lost(PoolBench& bench, const Acknowledged& told) {
   if (told.pool) {
-    ASSERT_NE(bench.manager->find_pool("p"), nullptr);
+    ASSERT_NE(bench.manager->book().find_pool("p"), nullptr);
   }
   for (const std::string& id : told.leases) {
     const bool is_released = std::ranges::find(told.released, id) != told.released.end();
@@ -52,10 +52,10 @@ void expect_nothing_lost(PoolBench& bench, const Acknowledged& told) {
 
 /// Also what a client was not told of, because the process ended before.
 void expect_nothing_left(PoolBench& bench) {
-  for (const Lease* lease : bench.manager->leases({})) (void)bench.release(lease->id());
+  for (const Lease* lease : bench.manager->book().leases.of_pool({})) (void)bench.release(lease->id());
   bench.run([&] { (void)bench.manager->delete_pool("p", true).ok(); });
   bench.run_for(200 * kNsPerSecond);
-  EXPECT_EQ(bench.manager->pools().size(), 0u);
+  EXPECT_EQ(bench.manager->book().pools.size(), 0u);
   EXPECT_EQ(bench.servers.servers().size(), 0u);
 }
 

@@ -10,6 +10,10 @@
 
 namespace atl::pools {
 
+class Lease;
+class Pool;
+class PoolInstance;
+
 struct PoolEvent {
   using Kind = PoolChanged::Kind;
   Kind kind = Kind::kPoolCreated;
@@ -22,6 +26,13 @@ struct PoolEvent {
   Code code = Code::kOk;    ///< of refusals and failures
   int64_t deploy_ns = 0;    ///< of kLeaseActive: since kLeasePending
 };
+
+/// An event of a lease, whose texts it borrows.
+PoolEvent event_of(PoolEvent::Kind kind, const Lease& lease, std::string_view reason = {},
+                   Code code = Code::kOk);
+/// Likewise of a pool. \param instance  null: of the pool itself
+PoolEvent event_of(PoolEvent::Kind kind, const Pool& pool, const PoolInstance* instance = nullptr,
+                   std::string_view reason = {});
 
 /// Texts are borrowed for the call.
 class PoolEvents {

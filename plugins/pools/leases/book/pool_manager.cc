@@ -4,244 +4,261 @@
 #include <utility>
 
 namespace atl::pools {
+namespace {
 
-PoolManager::PoolManager(const PoolContext& with, Store& store, PoolEvents& events)
-    : with_(with), store_(store), events_(events) {}
+constexpr size_t kNamesMax = 100'000;
 
-PoolManager::~PoolManager() = default;
+Status no_lease(std::string_view id) { return not_found("lease '", id, "' is not found"); }
 
-/// The log says once where it fails, and when it works again: clients may try as often as they like.
-Status PoolManager::write(std::span<const Change> changes) {
-  Status status = store_.write(changes);
-  if (std::exchange(is_store_failing_, !status.ok()) == !status.ok()) return status;
-  if (status.ok()) {
-    with_.log.info(store_.file(), " can be written again");
-  } else {
-    with_.log.error(store_.file(), ": ", status.message(),
-                    "; pools and leases stay as they are until it can be written");
-  }
-  return status;
+}  // namespace
+
+PoolManager::PoolManager(const PoolContext& with, Store& store, PoolEvents& events, LeaseRoutes& routes)
+    : with_(with), events_(events), book_(with, store, events, routes), runner_(with, book_, events) {
+  store.set_log(with.log);
 }
 
 // --- pools ---
 
 Status PoolManager::create_pool(const PoolDefinition& definition) {
   ATOLL_RETURN_IF_ERROR(check(definition));
-  if (pools_.contains(definition.name))
+  if (book_.find_pool(definition.name) != nullptr)
     return make_status(Code::kAlreadyExists, "pool '", definition.name, "' already exists");
-  if (pools_.size() >= with_.settings.pools_max) {
-    return make_status(Code::kResourceExhausted, "there are ", pools_.size(),
-                       " pools, which is the most (option "
-                       "'max_pools')");
-  }
-  const Change change = PoolRecord{definition, false};
-  ATOLL_RETURN_IF_ERROR(write({&change, 1}));
-  auto& pool =
-      *pools_
-           .emplace(definition.name, std::make_unique<Pool>(with_, static_cast<PoolOwner&>(*this),
-                                                            backend_names_, PoolRecord{definition, false}))
-           .first->second;
-  publish(PoolEvent::Kind::kPoolCreated, pool);
-  pool.keep_up();
+  if (book_.pools.size() >= with_.settings.pools_max)
+    return make_status(Code::kResourceExhausted, "there are ", book_.pools.size(),
+                       " pools, which is the most (option 'max_pools')");
+  const PoolRecord record{definition, false};
+  ATOLL_RETURN_IF_ERROR(book_.store.write(record));
+  Pool& pool = *book_.pools.emplace(definition.name, std::make_unique<Pool>(with_, book_.backends, record))
+                    .first->second;
+  events_.happened(event_of(PoolEvent::Kind::kPoolCreated, pool));
+  runner_.keep_up(pool);
   return {};
+}
+
+Result<Pool*> PoolManager::find_open_pool(std::string_view name) const {
+  Pool* const pool = book_.find_pool(name);
+  if (pool == nullptr) return not_found("pool '", name, "' is not found");
+  if (pool->record().is_deleting)
+    return make_status(Code::kFailedPrecondition, "pool '", name, "' is being deleted");
+  return pool;
 }
 
 Status PoolManager::update_pool(std::string_view name, std::optional<uint32_t> min_instances,
                                 std::optional<uint32_t> max_instances) {
-  const auto found = pools_.find(name);
-  if (found == pools_.end()) return not_found("pool '", name, "' is not found");
-  Pool& pool = *found->second;
-  PoolRecord changed = pool.record();
-  if (changed.is_deleting)
-    return make_status(Code::kFailedPrecondition, "pool '", name, "' is being deleted");
+  Result<Pool*> pool = find_open_pool(name);
+  if (!pool.ok()) return std::move(pool).status();
+  PoolRecord changed = (*pool)->record();
   PoolDefinition& definition = changed.definition;
   definition.min_instances = min_instances.value_or(definition.min_instances);
   definition.max_instances = max_instances.value_or(definition.max_instances);
   ATOLL_RETURN_IF_ERROR(check(definition));
-  const Change change = changed;
-  ATOLL_RETURN_IF_ERROR(write({&change, 1}));
-  pool.resize(definition.min_instances, definition.max_instances);
+  ATOLL_RETURN_IF_ERROR(book_.store.write(changed));
+  (*pool)->change(std::move(changed));
+  runner_.keep_up(**pool);
   return {};
 }
 
 Status PoolManager::delete_pool(std::string_view name, bool force) {
-  const auto found = pools_.find(name);
-  if (found == pools_.end()) return not_found("pool '", name, "' is not found");
-  Pool& pool = *found->second;
-  if (pool.record().is_deleting) return {};
-  if (const size_t leases = pool.leases().size(); leases != 0 && !force) {
+  Pool* const pool = book_.find_pool(name);
+  if (pool == nullptr) return not_found("pool '", name, "' is not found");
+  PoolRecord record = pool->record();
+  if (record.is_deleting) return {};
+  if (const size_t leases = pool->leases().size(); leases != 0 && !force) {
     return make_status(Code::kFailedPrecondition, "pool '", name, "' has ", leases,
                        leases == 1 ? " lease" : " leases", ": release them, or delete it with force");
   }
-  PoolRecord record = pool.record();
   record.is_deleting = true;
-  const Change change = record;
-  ATOLL_RETURN_IF_ERROR(write({&change, 1}));
-  const std::vector<Lease*> leases(pool.leases().begin(), pool.leases().end());
-  for (Lease* lease : leases) lease->end(LeaseState::kReleased);
-  pool.begin_deletion();
+  ATOLL_RETURN_IF_ERROR(book_.store.write(record));
+  const std::vector<Lease*> leases(pool->leases().begin(), pool->leases().end());
+  for (Lease* lease : leases) runner_.end(*lease, LeaseState::kReleased);
+  pool->change(std::move(record));
+  runner_.keep_up(*pool);
   return {};
 }
 
-const Pool* PoolManager::find_pool(std::string_view name) const {
-  const auto found = pools_.find(name);
-  return found == pools_.end() ? nullptr : found->second.get();
+// --- leases ---
+
+Result<Pool*> PoolManager::pool_for(const LeaseDefinition& definition) const {
+  ATOLL_RETURN_IF_ERROR(check(definition, with_.settings.lease_limits));
+  return find_open_pool(definition.pool);
 }
 
-void PoolManager::pool_empty(Pool& pool) {
-  const Change change = DropPool{pool.name()};
-  if (Status status = write({&change, 1}); !status.ok()) {
-    with_.log.error("the end of pool '", pool.name(), "' is not recorded: ", status.text());
-    with_.post_after(with_.settings.longest_backoff_ns,
-                     make_task(alive_.only_while([this, name = pool.name()] {
-                       if (const auto found = pools_.find(name); found != pools_.end())
-                         found->second->keep_up();
-                     })));
-    return;
+void PoolManager::check_models(const LeaseDefinition& definition, std::function<void(Status)> done) {
+  if (!pool_for(definition).ok() || !book_.leases.find_key(definition.idempotency_key).empty())
+    return done({});
+  with_.hosts.check_models(definition.models, alive_.only_while(std::move(done)));
+}
+
+Result<std::string> PoolManager::acquire(const LeaseDefinition& definition) {
+  Result<Pool*> pool = pool_for(definition);
+  if (!pool.ok()) return std::move(pool).status();
+  if (std::string known = book_.leases.find_key(definition.idempotency_key); !known.empty()) {
+    if (book_.leases.find(known)->record.definition == definition) return known;
+    return make_status(Code::kAlreadyExists, "idempotency_key '", definition.idempotency_key,
+                       "' is that of lease ", known, ", which is another one");
   }
-  publish(PoolEvent::Kind::kPoolDeleted, pool);
-  pools_.erase(pools_.find(pool.name()));
-}
-
-// --- instances ---
-
-void PoolManager::instance_made(Pool& pool, PoolInstance& instance) {
-  instances_[instance.id()] = &pool;
-  publish(PoolEvent::Kind::kInstanceStarting, pool, &instance);
-}
-
-void PoolManager::instance_changed(Pool& pool, PoolInstance& instance) {
-  if (instance.is_ready()) {
-    publish(PoolEvent::Kind::kInstanceReady, pool, &instance);
-  } else if (instance.state() == InstanceState::kFailed) {
-    publish(PoolEvent::Kind::kInstanceFailed, pool, &instance, instance.failure().message());
+  if (const uint32_t live = book_.leases.live_count(); live >= with_.settings.leases_max)
+    return make_status(Code::kResourceExhausted, "there are ", live,
+                       " leases, which is the most (option 'max_leases')");
+  LeaseRecord record;
+  record.id = with_.make_id();
+  record.definition = definition;
+  record.duration_ns = definition.duration_ns.value_or(with_.settings.lease_limits.default_duration_ns);
+  record.created_wall_ns = with_.clock.wall_ns();
+  record.expires_wall_ns = after(record.created_wall_ns, record.duration_ns);
+  const std::string id = record.id;
+  Lease& lease = *book_.leases.add(record, after(with_.now_ns(), record.duration_ns)).lease;
+  if (Status placed = runner_.place(**pool, lease, {}); !placed.ok()) {
+    events_.happened(event_of(PoolEvent::Kind::kLeaseRefused, lease, placed.message(), placed.code()));
+    book_.leases.forget(id);
+    return placed;
   }
+  return id;
 }
 
-void PoolManager::instance_gone(Pool& pool, PoolInstance& instance) {
-  instances_.erase(instance.id());
-  if (instance.state() == InstanceState::kDraining)
-    publish(PoolEvent::Kind::kInstanceStopped, pool, &instance);
+Result<LeasePlan> PoolManager::plan(const LeaseDefinition& definition) {
+  Result<Pool*> pool = pool_for(definition);
+  if (!pool.ok()) return std::move(pool).status();
+  const PlaceNeeds needs = book_.backends.needs_of(definition);
+  PoolPlaces& places = (*pool)->places();
+  PoolPlaces::Decision decision = places.decide(needs, with_.placement);
+  if (decision.refusal.code() == Code::kInvalidArgument) return std::move(decision.refusal);
+  LeasePlan plan;
+  if (decision.kind == PoolPlaces::Decision::Kind::kInstance) plan.instance = decision.instance;
+  plan.starts_instance = decision.kind == PoolPlaces::Decision::Kind::kNewInstance;
+  plan.refusal = std::move(decision.refusal);
+  for (const Place& place : places.places()) plan.instances.push_back({place, places.why_not(place, needs)});
+  return plan;
 }
 
-void PoolManager::server_running(std::string_view id, const ServerAddress& address) noexcept {
-  with_.executor.post(make_task(alive_.only_while([this, id = std::string(id), address] {
-    if (PoolInstance* instance = find_instance(id)) instance->server_running(address);
-  })));
+Result<int64_t> PoolManager::renew(std::string_view id, std::optional<int64_t> duration_ns) {
+  const Lease* const lease = book_.leases.find(id);
+  if (lease == nullptr) return no_lease(id);
+  if (lease->is_ending() || is_final(lease->state()))
+    return make_status(Code::kFailedPrecondition, "lease '", id, "' is ", name_of(lease->state()));
+  Result<int64_t> by =
+      checked_duration(duration_ns.value_or(lease->record.duration_ns), with_.settings.lease_limits);
+  if (!by.ok()) return by;
+  return book_.leases.renew(book_.leases.at(lease->id()), *by, "client");
 }
 
-void PoolManager::server_ended(std::string_view id, Status reason) noexcept {
-  with_.executor.post(
-      make_task(alive_.only_while([this, id = std::string(id), reason = std::move(reason)]() mutable {
-        if (PoolInstance* instance = find_instance(id)) instance->server_ended(std::move(reason));
-      })));
+Status PoolManager::release(std::string_view id) {
+  if (book_.leases.find(id) == nullptr) return no_lease(id);
+  Lease& lease = *book_.leases.at(std::string(id)).lease;
+  if (is_final(lease.state())) return {};
+  // Also of one that ends already, since that is not on the disk before its end.
+  LeaseRecord record = lease.record;
+  record.state = LeaseState::kReleasing;
+  ATOLL_RETURN_IF_ERROR(book_.store.write(record));
+  runner_.end(lease, LeaseState::kReleased);
+  return {};
 }
 
-PoolInstance* PoolManager::find_instance(const std::string& id) {
-  const auto pool = instances_.find(id);
-  return pool == instances_.end() ? nullptr : pool->second->find_server(id);
+// --- names ---
+
+Status PoolManager::set_name(std::string_view name, std::string_view lease) {
+  ATOLL_RETURN_IF_ERROR(check_name("name", name));
+  if (book_.leases.find(lease) == nullptr) return no_lease(lease);
+  if (const LeaseNames::LeaseIds& all = book_.names.all(); all.size() >= kNamesMax && !all.contains(name))
+    return make_status(Code::kResourceExhausted, "there are ", all.size(), " names, which is the most");
+  const LeaseName named{std::string(name), std::string(lease)};
+  ATOLL_RETURN_IF_ERROR(book_.store.write(named));
+  const std::string before = book_.names.bind(named.name, named.lease);
+  book_.leases.route(book_.leases.at(named.lease));
+  if (!before.empty() && before != lease) book_.leases.route(book_.leases.at(before));
+  return {};
+}
+
+Status PoolManager::delete_name(std::string_view name) {
+  if (!book_.names.all().contains(name)) return not_found("lease name '", name, "' is not found");
+  ATOLL_RETURN_IF_ERROR(book_.store.write(DropLeaseName{std::string(name)}));
+  book_.leases.route(book_.leases.at(book_.names.remove(std::string(name))));
+  return {};
 }
 
 // --- what was there before ---
 
 Status PoolManager::restore() {
-  Result<StoredState> stored = store_.load();
+  Result<StoredState> stored = book_.store.load();
   if (!stored.ok()) return std::move(stored).status();
-  for (const LeasedModel& model : stored->models) remember(model);
-  for (const PoolRecord& record : stored->pools) {
-    pools_.emplace(record.definition.name,
-                   std::make_unique<Pool>(with_, static_cast<PoolOwner&>(*this), backend_names_, record));
-  }
+  for (const LeasedModel& model : stored->models) book_.backends.remember(model);
+  for (const PoolRecord& record : stored->pools)
+    book_.pools.emplace(record.definition.name, std::make_unique<Pool>(with_, book_.backends, record));
   for (const InstanceRecord& record : stored->instances) {
-    if (const auto pool = pools_.find(record.pool); pool != pools_.end())
-      pool->second->restore_instance(record);
+    if (Pool* const pool = book_.find_pool(record.pool)) {
+      pool->add_place(record);
+      (void)runner_.start_instance(*pool, record, true);
+    }
   }
-  is_restoring_ = true;
-  for (const LeaseRecord& record : stored->leases) restore_lease(record);
-  is_restoring_ = false;
-  for (const std::string& id : std::exchange(homeless_, {})) {
-    Lease& lease = *leases_.at(id).lease;
-    if (Status placed = place(*pools_.find(lease.record.definition.pool)->second, lease, "moved");
-        !placed.ok())
-      lease.end(LeaseState::kFailed, placed);
+  std::vector<Lease*> homeless;
+  for (const LeaseRecord& record : stored->leases) {
+    if (restore_lease(record)) homeless.push_back(book_.leases.at(record.id).lease.get());
   }
   for (const LeaseName& name : stored->names) {
-    if (leases_.contains(name.lease)) bind_name(name.name, name.lease);
+    if (book_.leases.find(name.lease) != nullptr) (void)book_.names.bind(name.name, name.lease);
+  }
+  for (Lease* lease : homeless) {
+    Status placed = runner_.place(*book_.find_pool(lease->record.definition.pool), *lease, "moved");
+    if (!placed.ok()) lease->end(LeaseState::kFailed, placed);
+  }
+  // Only now that all of them are there: a pool must not go before its leases are known.
+  for (const LeaseRecord& record : stored->leases) {
+    LeaseBook::Entry& entry = book_.leases.at(record.id);
+    book_.leases.route(entry);
+    runner_.advance(*entry.lease);
   }
   std::vector<Pool*> pools;
-  for (const auto& [name, pool] : pools_) pools.push_back(pool.get());
-  for (Pool* pool : pools) pool->keep_up();
+  for (const auto& [name, pool] : book_.pools) pools.push_back(pool.get());
+  for (Pool* pool : pools) runner_.keep_up(*pool);
   return {};
 }
 
-void PoolManager::restore_lease(const LeaseRecord& record) {
+bool PoolManager::restore_lease(const LeaseRecord& record) {
   // The calendar may have been set back meanwhile: no lease gets more time than it ever had. It is read once, so that
   // a lease whose time is not shortened expires when clients were told.
   const int64_t wall_ns = with_.clock.wall_ns();
   const int64_t left_ns =
       std::min(record.expires_wall_ns - wall_ns, record.expires_wall_ns - record.created_wall_ns);
-  Entry& entry = add(record, after(with_.now_ns(), left_ns));
+  LeaseBook::Entry& entry = book_.leases.add(record, after(with_.now_ns(), left_ns));
   Lease& lease = *entry.lease;
-  if (!is_final(record.state)) lease.record.expires_wall_ns = after(wall_ns, left_ns);
   if (is_final(record.state)) {
     const int64_t since_ns = std::max<int64_t>(0, wall_ns - record.ended_wall_ns);
-    return keep_history(entry, std::max<int64_t>(0, with_.settings.history_ns - since_ns));
+    book_.leases.keep_history(entry, std::max<int64_t>(0, with_.settings.history_ns - since_ns));
+    return false;
   }
-  const auto pool = pools_.find(record.definition.pool);
-  PoolInstance* instance = pool == pools_.end() ? nullptr : pool->second->find(record.instance);
-  const Needs needs = needs_of(record.definition);
+  lease.record.expires_wall_ns = after(wall_ns, left_ns);
+  Pool* const pool = book_.find_pool(record.definition.pool);
+  PoolInstance* const instance = pool == nullptr ? nullptr : pool->find(record.instance);
   if (instance != nullptr && record.has_place &&
-      pool->second->places().has_room(record.instance, needs.place)) {
-    pool->second->put(lease, record.instance, needs.place);
-    const bool ends = record.state == LeaseState::kReleasing || record.state == LeaseState::kUnloadingFailed;
-    const LeaseState final =
-        record.state == LeaseState::kUnloadingFailed ? LeaseState::kFailed : LeaseState::kReleased;
-    if (!ends && left_ns > 0 && !pool->second->record().is_deleting) {
+      pool->places().has_room(record.instance, book_.backends.needs_of(record.definition))) {
+    pool->put(lease, record.instance);
+    const bool has_failed = record.state == LeaseState::kUnloadingFailed;
+    const bool ends = has_failed || record.state == LeaseState::kReleasing;
+    if (!ends && left_ns > 0 && !pool->record().is_deleting) {
       lease.place(*instance);
-      route(entry);
-      return arm(entry, entry.expires_ns, &PoolManager::expire);
+      return false;
     }
     // Its models may be loaded on a server that is still there.
-    lease.find_again(*instance);
-    return lease.end(ends          ? final
-                     : left_ns > 0 ? LeaseState::kReleased
-                                   : LeaseState::kExpired,
-                     Status(record.failure, record.reason));
+    lease.resume(*instance, /*is_loaded=*/true);
+    const LeaseState otherwise = left_ns > 0 ? LeaseState::kReleased : LeaseState::kExpired;
+    lease.end(has_failed ? LeaseState::kFailed
+              : ends     ? LeaseState::kReleased
+                         : otherwise,
+              Status(record.failure, record.reason));
+    return false;
   }
   // It has lost its instance, and waited.
-  const bool goes = pool != pools_.end() && pool->second->record().is_deleting;
-  if (goes || record.state == LeaseState::kReleasing) return lease.end(LeaseState::kReleased);
-  if (left_ns <= 0) return lease.end(LeaseState::kExpired);
-  if (pool == pools_.end()) return lease.end(LeaseState::kFailed, internal_error("its pool is not recorded"));
-  arm(entry, entry.expires_ns, &PoolManager::expire);
-  homeless_.push_back(record.id);
-}
-
-// --- what happens, for others ---
-
-void PoolManager::publish(PoolEvent::Kind kind, const Pool& pool, const PoolInstance* instance,
-                          std::string_view reason) {
-  PoolEvent event;
-  event.kind = kind;
-  event.pool = pool.name();
-  if (instance != nullptr) event.instance = instance->number();
-  event.quota = pool.record().definition.quota;
-  event.reason = reason;
-  events_.happened(event);
-}
-
-void PoolManager::publish(PoolEvent::Kind kind, const Lease& lease, std::string_view reason, Code code,
-                          int64_t deploy_ns) {
-  PoolEvent event;
-  event.kind = kind;
-  event.pool = lease.record.definition.pool;
-  event.lease = lease.id();
-  event.instance = lease.record.instance;
-  event.quota = lease.record.definition.quota;
-  event.reason = reason;
-  event.code = code;
-  event.deploy_ns = deploy_ns;
-  events_.happened(event);
+  const bool goes = pool != nullptr && pool->record().is_deleting;
+  if (goes || record.state == LeaseState::kReleasing) {
+    lease.end(LeaseState::kReleased);
+  } else if (left_ns <= 0) {
+    lease.end(LeaseState::kExpired);
+  } else if (pool == nullptr) {
+    lease.end(LeaseState::kFailed, internal_error("its pool is not recorded"));
+  } else {
+    return true;
+  }
+  return false;
 }
 
 }  // namespace atl::pools

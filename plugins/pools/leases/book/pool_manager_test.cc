@@ -103,7 +103,7 @@ TEST_F(PoolManagerTest, OneModelThatFailsFailsAllOfThem) {
   servers.broken["b"] = "no such file: model.onnx";
   const std::string id = deploy(lease(3, {"a", "b", "c"}));
   EXPECT_EQ(state(id), "FAILED: model 'b' failed to load: no such file: model.onnx");
-  EXPECT_EQ(manager->find_lease(id)->record.failure, Code::kFailedPrecondition);
+  EXPECT_EQ(manager->book().leases.find(id)->record.failure, Code::kFailedPrecondition);
   EXPECT_EQ(servers.history, (Texts{"+a", "-a"}));
   EXPECT_EQ(instances("p"), "i0 READY used 0 free 8");
   EXPECT_EQ(count("lease.active"), 0u);
@@ -263,11 +263,11 @@ TEST_F(PoolManagerTest, IdleInstancesAreStoppedAndUsedOnesBecomeBlank) {
 
   run([&] { EXPECT_TRUE(manager->update_pool("p", 1, {}).ok()); });
   const std::string again = deploy(lease(1, {"a"}));
-  EXPECT_EQ(manager->find_pool("p")->places().place(0).backends_state, InstanceBackends::kKnown);
+  EXPECT_EQ(manager->book().find_pool("p")->places().place(0).backends_state, InstanceBackends::kKnown);
   (void)release(again);
   run_for(settings.idle_ns + 5 * kNsPerSecond);
   EXPECT_EQ(instances("p"), "i1 READY used 0 free 8") << "another one in its place";
-  EXPECT_EQ(manager->find_pool("p")->places().place(1).backends_state, InstanceBackends::kBlank);
+  EXPECT_EQ(manager->book().find_pool("p")->places().place(1).backends_state, InstanceBackends::kBlank);
 }
 
 TEST_F(PoolManagerTest, StartsThatFailAreTriedAgainEverMoreSeldom) {
@@ -290,7 +290,7 @@ TEST_F(PoolManagerTest, ALeaseWhoseInstanceCanNotBeStartedFails) {
   servers.refusals.push_back(Status(Code::kResourceExhausted, "no node has 8 GPUs"));
   const std::string id = deploy(lease(1, {"a"}));
   EXPECT_EQ(state(id), "FAILED: instance i0 of pool 'p' failed: no node has 8 GPUs");
-  EXPECT_EQ(manager->find_lease(id)->record.failure, Code::kResourceExhausted);
+  EXPECT_EQ(manager->book().leases.find(id)->record.failure, Code::kResourceExhausted);
   EXPECT_EQ(instances("p"), "");
 }
 
@@ -435,7 +435,7 @@ TEST_F(PoolManagerTest, ANameStandsForOneLeaseAfterTheOther) {
   run([&] {
     EXPECT_EQ(text_of(manager->set_name("live", first)), "");
     EXPECT_EQ(text_of(manager->set_name("live", second)), "");
-    EXPECT_EQ(manager->names().at("live"), second);
+    EXPECT_EQ(manager->book().names.all().at("live"), second);
     EXPECT_EQ(text_of(manager->set_name("a/b", second)).substr(0, 17), "INVALID_ARGUMENT:");
     EXPECT_EQ(text_of(manager->set_name("live", "id-0")), "NOT_FOUND: lease 'id-0' is not found");
     EXPECT_EQ(text_of(manager->delete_name("live")), "");

@@ -27,7 +27,7 @@ TEST_F(PoolMendTest, AModelThatItsInstanceHasLostIsLoadedAgain) {
   servers.load_ns = 8 * kNsPerSecond;
   run_for(settings.health_interval_ns + kNsPerSecond);
   EXPECT_EQ(state(id), "DEPLOYING on i0") << "it does not serve, and says so";
-  const Lease* found = manager->find_lease(id);
+  const Lease* found = manager->book().leases.find(id);
   EXPECT_EQ(found->models()[0].state, ModelState::kLoading);
   EXPECT_EQ(found->models()[1].state, ModelState::kReady);
   run([&] {

@@ -32,22 +32,9 @@ void PoolPlaces::remove_instance(uint32_t instance) {
   while (!slots_.empty() && !slots_.back().exists) slots_.pop_back();
 }
 
-void PoolPlaces::make_blank(uint32_t instance) {
-  at(instance).backends_state = InstanceBackends::kBlank;
-  at(instance).backends.reset();
-}
-
-void PoolPlaces::restore_backends(uint32_t instance, InstanceBackends state, const BackendSet& backends) {
+void PoolPlaces::set_backends(uint32_t instance, InstanceBackends state, const BackendSet& backends) {
   at(instance).backends_state = state;
   at(instance).backends = backends;
-}
-
-void PoolPlaces::set_backends(uint32_t instance, const BackendSet& backends) {
-  restore_backends(instance, InstanceBackends::kKnown, backends);
-}
-
-const Place* PoolPlaces::find(uint32_t instance) const noexcept {
-  return instance < slots_.size() && slots_[instance].exists ? &slots_[instance] : nullptr;
 }
 
 std::vector<Place> PoolPlaces::places() const {

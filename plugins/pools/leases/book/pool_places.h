@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -28,8 +27,8 @@ struct PlacesRules {
 /// What a lease takes.
 struct PlaceNeeds {
   uint64_t quota = 0;
-  std::optional<BackendSet> backends;        ///< nothing: not known of all of its models
-  std::span<const std::string_view> models;  ///< their names
+  std::optional<BackendSet> backends;    ///< nothing: not known of all of its models
+  std::vector<std::string_view> models;  ///< their names
 };
 
 /// What is known of an instance's backends.
@@ -72,16 +71,10 @@ class PoolPlaces {
   void remove_instance(uint32_t instance);
   /// \param open  false: it drains, has failed, or is being removed
   void set_open(uint32_t instance, bool open) { at(instance).is_open = open; }
-  /// It was restarted and hosts nothing.
-  void make_blank(uint32_t instance);
-  /// As it was recorded.
-  void restore_backends(uint32_t instance, InstanceBackends state, const BackendSet& backends);
-  /// They have been found out.
-  void set_backends(uint32_t instance, const BackendSet& backends);
+  /// They have been found out, or were recorded.
+  void set_backends(uint32_t instance, InstanceBackends state, const BackendSet& backends);
   uint32_t instance_count() const noexcept { return instance_count_; }
   const Place& place(uint32_t instance) const { return at(instance); }
-  /// Null: there is none of this number.
-  const Place* find(uint32_t instance) const noexcept;
   std::vector<Place> places() const;
 
   // --- leases ---

@@ -46,8 +46,7 @@ class PoolPlacesTest : public testing::Test {
     PlaceNeeds needs;
     needs.quota = lease.quota;
     if (!lease.backends.empty()) needs.backends = set_of(lease.backends);
-    const std::vector<std::string_view> models(lease.models.begin(), lease.models.end());
-    needs.models = models;
+    needs.models = {lease.models.begin(), lease.models.end()};
     return use(needs);
   }
   /// \param models  none: one of its own
@@ -157,7 +156,7 @@ TEST_F(PoolPlacesTest, AnUnknownModelGetsAnInstanceOfItsOwn) {
       "pool 'p' has no instance with 1 free: i0 free 7 (in use, and the lease's backends are not known), "
       "i1 free 7 (its backends are not known yet); at maximum 2");
   EXPECT_EQ(create(8, {"a"}), "pool 'p' has no instance with 8 free: i0 free 7, i1 free 7; at maximum 2");
-  places_->set_backends(1, set_of({"b"}));
+  places_->set_backends(1, InstanceBackends::kKnown, set_of({"b"}));
   EXPECT_EQ(create(1, {"b"}), "i1");
 }
 
@@ -177,7 +176,7 @@ TEST_F(PoolPlacesTest, AnInstanceKeepsItsBackendsUntilItIsBlankAgain) {
   end(0);
   EXPECT_EQ(create(1, {"b"}),
             "pool 'p' has no instance with 1 free: i0 free 8 (backends a, lease needs b); at maximum 1");
-  places_->make_blank(0);
+  places_->set_backends(0, InstanceBackends::kBlank, {});
   EXPECT_EQ(create(1, {"b"}), "i0");
 }
 
@@ -228,7 +227,8 @@ TEST_F(PoolPlacesTest, NumbersAreTheLowestThatAreUnused) {
   for (const char* expected : {"new i0", "new i1", "new i2"}) EXPECT_EQ(create(1), expected);
   end(1);
   places_->remove_instance(1);
-  EXPECT_EQ(places_->find(1), nullptr);
+  EXPECT_TRUE(
+      std::ranges::none_of(places_->places(), [](const Place& place) { return place.instance == 1; }));
   EXPECT_EQ(places_->instance_count(), 2u);
   EXPECT_EQ(create(1), "new i1");
   places_->add_instance(4);
@@ -406,11 +406,11 @@ class RandomPool {
     } else if (instance.state == InstanceBackends::kUnknown) {
       instance.state = InstanceBackends::kKnown;
       instance.backends = BackendSet(1 + random_.below(7));
-      places_.set_backends(number, instance.backends);
+      places_.set_backends(number, InstanceBackends::kKnown, instance.backends);
     } else if (oracle_.used(number) == 0) {
       instance.state = InstanceBackends::kBlank;
       instance.backends.reset();
-      places_.make_blank(number);
+      places_.set_backends(number, InstanceBackends::kBlank, {});
     }
   }
   /// An instance that dies takes its leases with it.

@@ -28,7 +28,7 @@ TEST_F(PoolRestartTest, ARestartFindsEverythingAgain) {
   EXPECT_EQ(state(ends), "ACTIVE on i1");
   EXPECT_EQ(servers.servers().begin()->first, before) << "the servers live on";
   EXPECT_EQ(instances("p"), "i0 READY used 3 free 5; i1 READY used 1 free 7");
-  EXPECT_EQ(manager->names().at("live"), kept);
+  EXPECT_EQ(manager->book().names.all().at("live"), kept);
   EXPECT_EQ(state(deploy(lease(5, {"a2"}))), "ACTIVE on i0") << "what was found out is known";
   stop();
   run_for(60 * kNsPerSecond);
@@ -48,7 +48,7 @@ TEST_F(PoolRestartTest, ACalendarThatIsSetBackMakesNoLeaseLonger) {
   start();
   run_for(3 * kNsPerSecond);
   EXPECT_EQ(state(id), "ACTIVE on i0");
-  EXPECT_LE(manager->find_lease(id)->record.expires_wall_ns, clock.wall_ns() + 60 * kNsPerSecond);
+  EXPECT_LE(manager->book().leases.find(id)->record.expires_wall_ns, clock.wall_ns() + 60 * kNsPerSecond);
   run_for(60 * kNsPerSecond);
   EXPECT_EQ(state(id), "EXPIRED");
 }
@@ -57,9 +57,9 @@ TEST_F(PoolRestartTest, ALeaseExpiresWhenItsClientWasTold) {
   clock.ns_a_reading = kNsPerMs;
   (void)create_pool("p", 8, 1);
   const std::string id = deploy(lease(3, {"a"}, 60 * kNsPerSecond));
-  const int64_t expires_wall_ns = manager->find_lease(id)->record.expires_wall_ns;
+  const int64_t expires_wall_ns = manager->book().leases.find(id)->record.expires_wall_ns;
   restart();
-  EXPECT_EQ(manager->find_lease(id)->record.expires_wall_ns, expires_wall_ns);
+  EXPECT_EQ(manager->book().leases.find(id)->record.expires_wall_ns, expires_wall_ns);
 }
 
 TEST_F(PoolRestartTest, ServersThatWentMeanwhileAreStartedAgainWithTheirLeases) {
@@ -97,7 +97,7 @@ TEST_F(PoolRestartTest, AWaitingLeaseWaitsOnAfterARestart) {
   servers.engine_is_away = true;
   servers.find("p", 0)->hangs = true;
   run_for(60 * kNsPerSecond);
-  EXPECT_FALSE(manager->find_lease(id)->record.has_place);
+  EXPECT_FALSE(manager->book().leases.find(id)->record.has_place);
   restart();
   EXPECT_EQ(state(id), "PENDING on i0");
   EXPECT_EQ(instances("p"), "i0 STARTING used 2 free 0");
@@ -120,6 +120,31 @@ TEST_F(PoolRestartTest, ServersAreNotGivenUpWhileTheEngineIsAway) {
   run_for(kNsPerSecond);
   EXPECT_EQ(state(id), "ACTIVE on i0");
   EXPECT_EQ(servers.find("p", 0)->spec.id, server);
+}
+
+/// How long the last lease took to be ACTIVE.
+struct DeployTime final : PoolEvents {
+  virtual ~DeployTime() = default;
+  void happened(const PoolEvent& event) override {
+    if (event.kind == PoolEvent::Kind::kLeaseActive) ns = event.deploy_ns;
+  }
+  int64_t ns = -1;
+};
+
+TEST_F(PoolRestartTest, ADeploymentThatARestartInterruptsCountsFromTheRestart) {
+  run_for(1'000 * kNsPerSecond);
+  (void)create_pool("p", 8, 1);
+  const std::string id = acquire(lease(1, {"a"}));
+  run_for(kNsPerSecond / 2);
+  EXPECT_EQ(state(id), "PENDING on i0") << "as it is recorded";
+  DeployTime time;
+  watcher = &time;
+  restart();
+  run_for(5 * kNsPerSecond);
+  EXPECT_EQ(state(id), "ACTIVE on i0");
+  EXPECT_GE(time.ns, 0);
+  EXPECT_LE(time.ns, 5 * kNsPerSecond);
+  watcher = nullptr;
 }
 
 TEST_F(PoolRestartTest, OfAPoolThatIsBeingDeletedNothingComesBack) {

@@ -61,7 +61,7 @@ class Simulation {
   }
   std::string any_pool() { return cat("p", random_.below(3)); }
   std::string any_lease() {
-    const auto leases = bench_.manager->leases({});
+    const auto leases = bench_.manager->book().leases.of_pool({});
     return leases.empty() ? "none" : leases[random_.below(leases.size())]->id();
   }
 
@@ -94,10 +94,10 @@ class Simulation {
   }
   /// A search of all instances, by what the rules say.
   void expect_no_room(const LeaseDefinition& wanted) {
-    const Pool& pool = *bench_.manager->find_pool(wanted.pool);
+    const Pool& pool = *bench_.manager->book().find_pool(wanted.pool);
     ASSERT_GE(pool.places().instance_count(), pool.record().definition.max_instances);
     for (const Place& place : pool.places().places()) {
-      const InstanceState state = pool.state_of(place.instance);
+      const InstanceState state = pool.instance(place.instance).state();
       if (state == InstanceState::kDraining || state == InstanceState::kFailed) continue;
       if (place.free < wanted.quota || hosts_one_of(pool, place.instance, wanted)) continue;
       ASSERT_TRUE(pool.record().definition.enforce_backends) << "i" << place.instance << " has room";
@@ -154,10 +154,10 @@ class Simulation {
 
   void check() {
     const PoolManager& manager = *bench_.manager;
-    for (const auto& [name, pool] : manager.pools()) {
+    for (const auto& [name, pool] : manager.book().pools) {
       const PoolDefinition& definition = pool->record().definition;
       std::map<uint32_t, uint64_t> used;
-      for (const Lease* lease : manager.leases(name)) {
+      for (const Lease* lease : manager.book().leases.of_pool(name)) {
         if (lease->instance() != nullptr && !is_final(lease->state()))
           used[lease->record.instance] += lease->record.definition.quota;
         if (lease->state() == LeaseState::kActive) check_active(*pool, *lease);
@@ -197,15 +197,15 @@ class Simulation {
     servers.stuck.clear();
     bench_.run_for(120 * kNsPerSecond);
     check();
-    for (const Lease* lease : bench_.manager->leases({})) {
+    for (const Lease* lease : bench_.manager->book().leases.of_pool({})) {
       ASSERT_TRUE(lease->state() == LeaseState::kActive || is_final(lease->state()))
           << bench_.describe(lease->id());
     }
-    for (const Lease* lease : bench_.manager->leases({})) (void)bench_.release(lease->id());
+    for (const Lease* lease : bench_.manager->book().leases.of_pool({})) (void)bench_.release(lease->id());
     bench_.run_for(200 * kNsPerSecond);
-    ASSERT_EQ(bench_.manager->leases({}).size(), 0u);
+    ASSERT_EQ(bench_.manager->book().leases.of_pool({}).size(), 0u);
     size_t instances = 0;
-    for (const auto& [name, pool] : bench_.manager->pools()) {
+    for (const auto& [name, pool] : bench_.manager->book().pools) {
       ASSERT_EQ(pool->places().instance_count(), pool->record().definition.min_instances)
           << name << ": " << bench_.instances(name);
       instances += pool->places().instance_count();

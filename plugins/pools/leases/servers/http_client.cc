@@ -150,14 +150,14 @@ void HttpClient::take_new() {
     std::scoped_lock lock(mutex_);
     taken.swap(new_);
   }
-  for (std::unique_ptr<Call>& call : taken) begin(std::move(call));
-}
-
-void HttpClient::begin(std::unique_ptr<Call> call) {
-  if (!call->prepare()) return call->done(internal_error("libcurl gives no handle"));
-  CURL* curl = call->curl;
-  curl_multi_add_handle(multi_, curl);
-  calls_[curl] = std::move(call);
+  for (std::unique_ptr<Call>& call : taken) {
+    if (call->prepare()) {
+      curl_multi_add_handle(multi_, call->curl);
+      calls_[call->curl] = std::move(call);
+    } else {
+      call->done(internal_error("libcurl gives no handle"));
+    }
+  }
 }
 
 void HttpClient::finish_done() {

@@ -61,7 +61,6 @@ class HttpClient {
   void run() noexcept;
   void take_new();
   void finish_done();
-  void begin(std::unique_ptr<Call> call);
 
   void* multi_ = nullptr;
   std::atomic<bool> stops_{false};

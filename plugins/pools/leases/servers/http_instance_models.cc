@@ -50,33 +50,41 @@ std::string error_of(const HttpAnswer& answer) {
   return line.empty() ? cat("HTTP status ", answer.status) : replace_invalid_utf8(line);
 }
 
-Result<bool> is_in_use(std::string_view index, std::string_view model) {
+namespace {
+
+/// Each version in a repository's index.
+template <class See>
+Status read_index(std::string_view index, See&& see) {
   CheckedDocument document;
   if (!parse(document, index) || !document.IsArray())
     return internal_error("the repository's index is no JSON array");
   for (const CheckedValue& version : document.GetArray()) {
-    if (!version.IsObject() || text_in(version, "name") != model) continue;
-    const std::string_view state = text_in(version, "state");
-    if (!state.empty() && state != "UNAVAILABLE") return true;
+    if (version.IsObject())
+      see(text_in(version, "name"), text_in(version, "state"), text_in(version, "reason"));
   }
-  return false;
+  return {};
+}
+
+}  // namespace
+
+Result<bool> is_in_use(std::string_view index, std::string_view model) {
+  bool is_used = false;
+  ATOLL_RETURN_IF_ERROR(read_index(index, [&](std::string_view name, std::string_view state, auto) {
+    is_used |= name == model && !state.empty() && state != "UNAVAILABLE";
+  }));
+  return is_used;
 }
 
 Result<ServedModels> served_of(std::string_view index) {
-  CheckedDocument document;
-  if (!parse(document, index) || !document.IsArray())
-    return internal_error("the repository's index is no JSON array");
   ServedModels models;
-  for (const CheckedValue& version : document.GetArray()) {
-    if (!version.IsObject()) continue;
-    const std::string name(text_in(version, "name"));
-    const std::string_view state = text_in(version, "state"), reason = text_in(version, "reason");
-    if (state == "READY" || state == "LOADING") {
-      models.served.insert(name);
-    } else if (!reason.empty()) {
-      models.not_served[name] = replace_invalid_utf8(reason.substr(0, kTextBytesMax));
-    }
-  }
+  ATOLL_RETURN_IF_ERROR(
+      read_index(index, [&](std::string_view name, std::string_view state, std::string_view reason) {
+        if (state == "READY" || state == "LOADING") {
+          models.served.emplace(name);
+        } else if (!reason.empty()) {
+          models.not_served[std::string(name)] = replace_invalid_utf8(reason.substr(0, kTextBytesMax));
+        }
+      }));
   return models;
 }
 
@@ -133,6 +141,15 @@ std::string path_of(std::string_view before, const std::string& model, std::stri
   return cat(before, HttpClient::escape(model), behind);
 }
 
+/// Ends a call with what `read` finds in the body of its answer.
+template <class Found>
+HttpClient::Done read_by(Result<Found> (*read)(std::string_view), std::function<void(Result<Found>)> done) {
+  return [read, done = std::move(done)](Result<HttpAnswer> answer) {
+    if (Status status = status_of(answer); !status.ok()) return done(std::move(status));
+    done(read(answer->body));
+  };
+}
+
 }  // namespace
 
 struct HttpInstanceModels::Unload {
@@ -168,10 +185,7 @@ void HttpInstanceModels::check_models(const std::vector<LeaseModel>&, Done done)
 
 void HttpInstanceModels::find_models(const ModelServer& server,
                                      std::function<void(Result<ServedModels>)> done) {
-  call(index_of(server), [done = std::move(done)](Result<HttpAnswer> answer) {
-    if (Status status = status_of(answer); !status.ok()) return done(std::move(status));
-    done(answers::served_of(answer->body));
-  });
+  call(index_of(server), read_by(&answers::served_of, std::move(done)));
 }
 
 HttpRequest HttpInstanceModels::index_of(const ModelServer& server) const {
@@ -219,18 +233,12 @@ void HttpInstanceModels::look_whether_unloaded(std::shared_ptr<Unload> unload) {
 void HttpInstanceModels::find_backends(const ServerAddress& server, const std::string& model,
                                        std::function<void(Result<std::vector<std::string>>)> done) {
   call({server.http, path_of("/v2/models/", model, "/config"), false, {}, {}, settings_.call_timeout_ns},
-       [done = std::move(done)](Result<HttpAnswer> answer) {
-         if (Status status = status_of(answer); !status.ok()) return done(std::move(status));
-         done(answers::backends_of(answer->body));
-       });
+       read_by(&answers::backends_of, std::move(done)));
 }
 
 void HttpInstanceModels::read_use(const ServerAddress& server, std::function<void(Result<UseByModel>)> done) {
   call({server.http, "/v2/models/stats", false, {}, {}, settings_.call_timeout_ns},
-       [done = std::move(done)](Result<HttpAnswer> answer) {
-         if (Status status = status_of(answer); !status.ok()) return done(std::move(status));
-         done(answers::use_of(answer->body));
-       });
+       read_by(&answers::use_of, std::move(done)));
 }
 
 }  // namespace atl::pools

@@ -4,16 +4,16 @@
 
 namespace atl::pools {
 
-void PoolInstance::launch() {
+void PoolInstance::launch(LauncherListener& listener) {
   begin();
-  with_.launcher.launch(server_, with_.launcher_listener);
+  with_.launcher.launch(server_, listener);
 }
 
 /// How long it takes to be ready counts from when the launcher has found it: where the engine is away, nothing of the
 /// server is known, and it may serve.
-void PoolInstance::adopt() {
+void PoolInstance::adopt(LauncherListener& listener) {
   is_adopted_ = true;
-  with_.launcher.adopt(server_, with_.launcher_listener);
+  with_.launcher.adopt(server_, listener);
 }
 
 void PoolInstance::begin() {

@@ -36,7 +36,8 @@ class InstanceOwner {
   ~InstanceOwner() = default;
 };
 
-/// Waits until its server answers, looks from time to time whether it still does, and sees it end.
+/// Waits until its server answers, looks from time to time whether it still does, and sees it end. It has no lock: it is used on the
+/// executor of the PoolContext alone, and its owner is called there.
 class PoolInstance {
  public:
   PoolInstance(const PoolContext& with, InstanceOwner& owner, ServerSpec server)
@@ -44,7 +45,10 @@ class PoolInstance {
   PoolInstance(const PoolInstance&) = delete;
   PoolInstance& operator=(const PoolInstance&) = delete;
 
+  /// Of its server.
   const std::string& id() const noexcept { return server_.id; }
+  /// The name of its pool.
+  const std::string& pool() const noexcept { return server_.pool; }
   const std::string& key() const noexcept { return server_.key; }
   uint32_t number() const noexcept { return server_.instance; }
   InstanceState state() const noexcept { return state_; }
@@ -55,9 +59,10 @@ class PoolInstance {
   /// Of a failed one.
   const Status& failure() const noexcept { return failure_; }
 
-  void launch();
-  /// A server of this id was launched before.
-  void adopt();
+  /// \param listener  outlives the server, or forgets it with Launcher::forget()
+  void launch(LauncherListener& listener);
+  /// A server of this id was launched before. \param listener  likewise
+  void adopt(LauncherListener& listener);
   /// Ends it; it hosts nothing.
   void stop();
 

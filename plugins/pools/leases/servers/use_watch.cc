@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "pools/leases/book/pool_manager.h"
+#include "pools/leases/book/pool_book.h"
 
 namespace atl::pools {
 namespace {
@@ -38,7 +38,7 @@ ModelUse sum_of(const Lease& lease, const UseByModel& use) {
 void UseWatch::look() {
   std::map<const PoolInstance*, std::vector<std::string>> leases;
   std::set<std::string_view> live;
-  for (const auto& [name, pool] : manager_.pools()) {
+  for (const auto& [name, pool] : book_.pools) {
     for (const Lease* lease : pool->leases()) {
       if (lease->state() != LeaseState::kActive) continue;
       live.insert(lease->id());
@@ -61,7 +61,7 @@ void UseWatch::answered(const std::string& server, const std::vector<std::string
   asked_.erase(server);
   if (!use.ok()) return;
   for (const std::string& id : leases) {
-    const Lease* lease = manager_.find_lease(id);
+    const Lease* lease = book_.leases.find(id);
     const bool is_there =
         lease != nullptr && lease->state() == LeaseState::kActive && lease->instance()->id() == server;
     if (is_there) update(*lease, server, sum_of(*lease, use.value()));
@@ -100,21 +100,14 @@ void UseWatch::end_window(const Lease& lease, Entry& entry) {
   entry.total.busy =
       static_cast<double>(std::exchange(entry.compute_in_window_ns, 0)) / static_cast<double>(window_ns);
   const LeaseDefinition& definition = lease.record.definition;
-  const PoolDefinition& pool = manager_.find_pool(definition.pool)->record().definition;
+  const PoolDefinition& pool = book_.find_pool(definition.pool)->record().definition;
   const double entitled = entitled_threads(pool, definition.quota);
   if (settings_.overuse_factor == 0 || entry.total.busy <= settings_.overuse_factor * entitled) return;
-  PoolEvent event;
-  event.kind = PoolEvent::Kind::kLeaseOveruse;
-  event.pool = definition.pool;
-  event.lease = lease.id();
-  event.instance = lease.record.instance;
-  event.quota = definition.quota;
   const std::string reason =
       cat("its models computed ", two_digits(entry.total.busy), " s in each second of the last ",
           window_ns / kNsPerSecond, ", and its quota of ", definition.quota, " of ", pool.quota, " is for ",
           two_digits(entitled));
-  event.reason = reason;
-  events_.happened(event);
+  events_.happened(event_of(PoolEvent::Kind::kLeaseOveruse, lease, reason));
 }
 
 std::optional<int64_t> UseWatch::last_use_ns(std::string_view lease) const {

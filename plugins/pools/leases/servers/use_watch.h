@@ -18,7 +18,7 @@
 namespace atl::pools {
 
 class Lease;
-class PoolManager;
+struct PoolBook;
 
 /// Of a model, in all its versions, since it was loaded.
 struct ModelUse {
@@ -50,10 +50,10 @@ struct UseSettings {
 /// A request is seen when it has ended, and it was looked. [the executor of `with`]
 class UseWatch final : public LeaseUse {
  public:
-  /// \param manager  of the leases; all outlive this
-  UseWatch(const PoolContext& with, const PoolManager& manager, UseSource& source, PoolEvents& events,
+  /// \param book  of the leases; all outlive this
+  UseWatch(const PoolContext& with, const PoolBook& book, UseSource& source, PoolEvents& events,
            const UseSettings& settings)
-      : with_(with), manager_(manager), source_(source), events_(events), settings_(settings) {}
+      : with_(with), book_(book), source_(source), events_(events), settings_(settings) {}
   UseWatch(const UseWatch&) = delete;
   UseWatch& operator=(const UseWatch&) = delete;
   virtual ~UseWatch() = default;
@@ -80,7 +80,7 @@ class UseWatch final : public LeaseUse {
   void end_window(const Lease& lease, Entry& entry);
 
   const PoolContext& with_;
-  const PoolManager& manager_;
+  const PoolBook& book_;
   UseSource& source_;
   PoolEvents& events_;
   const UseSettings settings_;

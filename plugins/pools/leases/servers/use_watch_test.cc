@@ -36,7 +36,7 @@ class UseWatchTest : public ::testing::Test, private PoolEvents {
     bench_.create_pool("p", 8, 2);
     id_ = bench_.deploy(bench_.lease(2, {"a", "b"}));
     server_ = bench_.servers.find("p", 0)->spec.id;
-    watch_ = std::make_unique<UseWatch>(bench_.context(), *bench_.manager, source_,
+    watch_ = std::make_unique<UseWatch>(bench_.context(), bench_.manager->book(), source_,
                                         static_cast<PoolEvents&>(*this), UseSettings{10 * kNsPerSecond, 2});
   }
   ~UseWatchTest() override { watch_.reset(); }

@@ -271,6 +271,18 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& directory) {
 }
 
 Status Store::write(std::span<const Change> changes) {
+  Status status = apply(changes);
+  if (std::exchange(is_failing_, !status.ok()) == !status.ok() || log_ == nullptr) return status;
+  if (status.ok()) {
+    log_->info(file(), " can be written again");
+  } else {
+    log_->error(file(), ": ", status.message(),
+                "; pools and leases stay as they are until it can be written");
+  }
+  return status;
+}
+
+Status Store::apply(std::span<const Change> changes) {
   try {
     SQLite::Transaction transaction(database_->sqlite());
     for (const Change& change : changes)
@@ -406,23 +418,17 @@ Result<StoredState> Store::load() {
                              FROM leases ORDER BY sequence)",
                           lease_of, &wrong);
     read_models(sqlite, state.leases);
+    // Braces read column after column.
     state.models = all_of(
         sqlite, "SELECT * FROM models ORDER BY name, source",
         [](Row& row) {
-          LeasedModel model;
-          model.name = row.text();
-          model.source = row.text();
-          model.backends = split(row.text());
-          return model;
+          return LeasedModel{row.text(), row.text(), split(row.text())};
         },
         &wrong);
     state.names = all_of(
         sqlite, "SELECT * FROM lease_names ORDER BY name",
         [](Row& row) {
-          LeaseName name;
-          name.name = row.text();
-          name.lease = row.text();
-          return name;
+          return LeaseName{row.text(), row.text()};
         },
         &wrong);
   } catch (const SQLite::Exception& failure) {

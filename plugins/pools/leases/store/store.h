@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "atoll/core/log.h"
 #include "atoll/core/status.h"
 #include "pools/leases/book/records.h"
 
@@ -52,19 +53,25 @@ class Store {
   Store& operator=(const Store&) = delete;
   ~Store();
 
+  /// Where write() says once that it fails, and once that it works again: clients may try as often as they like. \param log  outlives this
+  void set_log(Log& log) noexcept { log_ = &log; }
   /// Errors: DATA_LOSS there is something that nobody wrote.
   Result<StoredState> load();
   /// All of them or, on failure, none. On the disk when this returns.
   /// Errors, without the file's name, as clients get them: UNAVAILABLE the disk is full, or it fails; DATA_LOSS it is damaged.
   Status write(std::span<const Change> changes);
+  Status write(const Change& change) { return write({&change, 1}); }
   /// ":memory:" where nothing outlives the process.
   const std::string& file() const noexcept;
 
  private:
   class Database;
   explicit Store(std::unique_ptr<Database> database);
+  Status apply(std::span<const Change> changes);
 
   std::unique_ptr<Database> database_;
+  Log* log_ = nullptr;
+  bool is_failing_ = false;
 };
 
 }  // namespace atl::pools

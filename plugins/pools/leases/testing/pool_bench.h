@@ -68,22 +68,20 @@ class PoolBench : private PoolEvents, private LeaseUse {
   /// Ends as a process does that is killed: what is not stored is lost.
   void stop() {
     if (manager == nullptr) return;
-    servers.forget(*manager);
+    servers.forget(manager->launcher_listener());
     stop_executor(executor_);
     manager.reset();
   }
   void start() {
     executor_ = std::move(executors.create("pools", {})).value();
     servers.answer_on(*executor_);
-    listener_.reset(new Forward(*this));
-    context_ = std::make_unique<PoolContext>(PoolContext{*executor_, clock, log, servers, *listener_, servers,
-                                                         placement_, settings, [this] { return make_id(); },
+    context_ = std::make_unique<PoolContext>(PoolContext{*executor_, clock, log, servers, servers, placement_,
+                                                         settings, [this] { return make_id(); },
                                                          [this] { return cat("key-", made_); }});
-    manager = std::make_unique<PoolManager>(*context_, *store, static_cast<PoolEvents&>(*this));
-    manager->set_use(this);
     routes = std::make_unique<LeaseRoutes>();
     routes->inherit(inherited);
-    manager->set_routes(routes.get());
+    manager = std::make_unique<PoolManager>(*context_, *store, static_cast<PoolEvents&>(*this), *routes);
+    manager->leases().set_use(this);
     run([&] { EXPECT_TRUE(manager->restore().ok()); });
     routes->settle();
   }
@@ -152,7 +150,7 @@ class PoolBench : private PoolEvents, private LeaseUse {
   }
   /// "ACTIVE on i0", "FAILED: why"
   std::string state(const std::string& id) const {
-    const Lease* lease = manager->find_lease(id);
+    const Lease* lease = manager->book().leases.find(id);
     if (lease == nullptr) return "forgotten";
     if (lease->state() == LeaseState::kFailed) return cat("FAILED: ", lease->record.reason);
     if (is_final(lease->state())) return std::string(name_of(lease->state()));
@@ -160,7 +158,7 @@ class PoolBench : private PoolEvents, private LeaseUse {
   }
   /// All that may explain a state: for a test that fails.
   std::string describe(const std::string& id) const {
-    const Lease* lease = manager->find_lease(id);
+    const Lease* lease = manager->book().leases.find(id);
     std::string text = cat(id, " is ", state(id), ", pool: ", instances(lease->record.definition.pool));
     if (lease->instance() == nullptr) text += ", it has no instance";
     for (const auto& [server, what] : servers.servers()) {
@@ -174,11 +172,12 @@ class PoolBench : private PoolEvents, private LeaseUse {
   /// "i0 READY used 3 free 5; i1 ..."
   std::string instances(const std::string& pool) const {
     std::string text;
-    const Pool* found = manager->find_pool(pool);
+    const Pool* found = manager->book().find_pool(pool);
     if (found == nullptr) return "no pool";
     for (const Place& place : found->places().places()) {
-      text += cat(text.empty() ? "" : "; ", "i", place.instance, " ",
-                  name_of(found->state_of(place.instance)), " used ", place.used, " free ", place.free);
+      text +=
+          cat(text.empty() ? "" : "; ", "i", place.instance, " ",
+              name_of(found->instance(place.instance).state()), " used ", place.used, " free ", place.free);
     }
     return text;
   }
@@ -190,18 +189,6 @@ class PoolBench : private PoolEvents, private LeaseUse {
   }
 
  private:
-  /// The launcher's listener before there is a manager.
-  struct Forward final : LauncherListener {
-    explicit Forward(PoolBench& bench) : bench_(bench) {}
-    virtual ~Forward() = default;
-    void server_running(std::string_view id, const ServerAddress& address) noexcept override {
-      if (bench_.manager != nullptr) bench_.manager->server_running(id, address);
-    }
-    void server_ended(std::string_view id, Status reason) noexcept override {
-      if (bench_.manager != nullptr) bench_.manager->server_ended(id, std::move(reason));
-    }
-    PoolBench& bench_;
-  };
   static std::unique_ptr<Store> open_store(const std::string& directory) {
     Result<std::unique_ptr<Store>> store = Store::open(directory);
     EXPECT_TRUE(store.ok()) << store.status().text();
@@ -220,7 +207,6 @@ class PoolBench : private PoolEvents, private LeaseUse {
 
   BestFitPlacement placement_;
   SerialExecutorPtr executor_;
-  std::unique_ptr<Forward> listener_;
   std::unique_ptr<PoolContext> context_;
   int made_ = 0;
 };

@@ -225,7 +225,7 @@ void InstanceDispatcher::watch(InstanceSlot& slot) noexcept {
   if (slot.has_limited_room_) return;  // it answers later, however long that takes
   for (Request* request : slot.requests_) {
     // One that was rescheduled has its watch already.
-    auto* before = request->rescheduler == nullptr ? nullptr : dynamic_cast<ExecutionWatch*>(request->sink);
+    auto* before = request->rescheduler == nullptr ? nullptr : SinkInterposer::find<ExecutionWatch>(*request);
     if (before != nullptr) {
       before->move_to(slot);
     } else {

@@ -17,7 +17,7 @@ class StateMemoryTest : public ::testing::Test {
   ~StateMemoryTest() override { memory_.close(); }
   void provide(const char* instance, Memory& provider, uint32_t minor = Memory::kGrowableMinor) {
     host_.registry().publish<Memory>(instance, provider, 0, minor);
-    test::tell_service_changed(host_, Memory::kInterfaceId, instance);
+    test::publish_service_changed(host_, Memory::kInterfaceId, instance);
   }
   StateBlock take(uint64_t size_bytes, MemoryKind kind = MemoryKind::kCpu, int64_t device_id = 0) {
     Result<StateBlock> block = memory_.allocate(size_bytes, kind, device_id);

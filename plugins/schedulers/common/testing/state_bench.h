@@ -52,11 +52,11 @@ class StateBench : public ::testing::Test {
   }
   void provide(const char* instance, Memory& provider, uint32_t minor = Memory::kGrowableMinor) {
     host.registry().publish<Memory>(instance, provider, 0, minor);
-    test::tell_service_changed(host, Memory::kInterfaceId, instance);
+    test::publish_service_changed(host, Memory::kInterfaceId, instance);
   }
   void withdraw(const char* instance) {
     host.registry().withdraw(std::string(Memory::kInterfaceId), instance);
-    test::tell_service_changed(host, Memory::kInterfaceId, instance);
+    test::publish_service_changed(host, Memory::kInterfaceId, instance);
   }
   void make(std::vector<StateTensor> tensors, bool has_batch_dimension = false) {
     auto layout = StateLayout::make("m", std::move(tensors), has_batch_dimension);

@@ -47,6 +47,19 @@ class SinkInterposer : public ResponseSink {
   /// Undoes interpose(), for a request that could not be handed on. Of several interposers the last one goes
   /// first.
   void withdraw(Request& request) noexcept { request.sink = next_; }
+  /// The interposer of this type that the request has, whatever stands before it; null: it has none. For a maker
+  /// that one request passes several times and that needs one interposer: an iterative sequence executes its
+  /// request again and again, and each execution would find a longer chain. To be called by the thread that has
+  /// the request, which is not released.
+  template <class Interposer>
+  static Interposer* find(const Request& request) noexcept {
+    auto* at = dynamic_cast<SinkInterposer*>(request.sink);
+    while (at != nullptr) {
+      if (auto* found = dynamic_cast<Interposer*>(at); found != nullptr) return found;
+      at = dynamic_cast<SinkInterposer*>(at->next_);
+    }
+    return nullptr;
+  }
 
   // --- ResponseSink ---
   /// The response of the next sink, with this object as its sink: so send() and discard() come here first.

@@ -62,7 +62,7 @@ Payload payload_of(const RequestState& state) noexcept {
 }
 
 // Whoever drops the last reference may be in the middle of an exception.
-void tell_abandoned(const RequestState& state) noexcept {
+void report_abandoned(const RequestState& state) noexcept {
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
   PyObject* told =
@@ -74,7 +74,7 @@ void tell_abandoned(const RequestState& state) noexcept {
 
 void request_state_dealloc(PyObject* object) {
   auto* self = reinterpret_cast<RequestState*>(object);
-  if (self->is_closed == 0 && self->is_running == 0 && self->outbox != nullptr) tell_abandoned(*self);
+  if (self->is_closed == 0 && self->is_running == 0 && self->outbox != nullptr) report_abandoned(*self);
   Py_XDECREF(self->outbox);
   Py_XDECREF(reinterpret_cast<PyObject*>(self->block));
   free_object(object);

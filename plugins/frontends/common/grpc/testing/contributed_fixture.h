@@ -97,11 +97,11 @@ class ContributedCallTest : public GrpcFrontendTest {
 
   void bring(const std::string& instance, Provider& provider, int32_t rank = 0) {
     host_.registry().publish<GrpcCalls>(instance, provider, rank);
-    test::tell_service_changed(host_, GrpcCalls::kInterfaceId, instance);
+    test::publish_service_changed(host_, GrpcCalls::kInterfaceId, instance);
   }
   void take_away(const std::string& instance) {
     host_.registry().withdraw(std::string(GrpcCalls::kInterfaceId), instance);
-    test::tell_service_changed(host_, GrpcCalls::kInterfaceId, instance);
+    test::publish_service_changed(host_, GrpcCalls::kInterfaceId, instance);
   }
   /// The answer to a unary call, or the failure's code.
   std::string ask(const std::string& method, const std::string& message = "",

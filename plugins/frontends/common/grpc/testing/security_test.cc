@@ -82,7 +82,7 @@ TEST_F(AccessTest, RequestsSayWhoTheirCallerIs) {
   EXPECT_TRUE(finish(*stream).ok());
   EXPECT_EQ(callers, (std::vector<std::string>{"the-key", "the-key"}));
   host_.registry().withdraw(std::string(Access::kInterfaceId), "keys");
-  test::tell_service_changed(host_, Access::kInterfaceId, "keys");
+  test::publish_service_changed(host_, Access::kInterfaceId, "keys");
   for (int i = 0; i < 8; ++i) EXPECT_TRUE(infer_with({}).ok()) << "contexts are used again";
   EXPECT_EQ(callers.back(), "");
 }

@@ -9,8 +9,9 @@
 
 namespace atl::test {
 
-/// Tells the host's subscribers that a provider came, was replaced or went.
-inline void tell_service_changed(FakeHost& host, std::string_view interface_id, std::string_view instance) {
+/// Publishes to the subscribers of the host that a provider came, was replaced or went.
+inline void publish_service_changed(FakeHost& host, std::string_view interface_id,
+                                    std::string_view instance) {
   ServiceChanged event;
   const std::string key = cat(interface_id, " ", instance);
   event.key_text = std::string_view(key);
@@ -37,7 +38,7 @@ class FollowedFake {
     } else {
       host_.registry().withdraw(std::string(Interface::kInterfaceId), kInstance);
     }
-    tell_service_changed(host_, Interface::kInterfaceId, kInstance);
+    publish_service_changed(host_, Interface::kInterfaceId, kInstance);
   }
   /// Holders of providers past and present.
   size_t holders() { return host_.registry().holders(); }

@@ -85,7 +85,7 @@ class Outbox:
             state.is_closed = last
         if writer.has_elsewhere():
             place[0].region.wait_released(place[1])
-        self._tell_abandoned()
+        self._report_abandoned()
 
     def _check(self, state, response, flags):
         if flags not in (0, 1):
@@ -106,7 +106,7 @@ class Outbox:
         if not send_answers(self._link.out, self._answers, self._lock, batch, states, responses):
             return False
         if self._abandoned:
-            self._tell_abandoned()
+            self._report_abandoned()
         return True
 
     def finish(self, batch, states, responses):
@@ -117,7 +117,7 @@ class Outbox:
             self._link.arena.prepare_answers()
         except TritonModelException:
             pass  # there is no memory left: it goes on like this
-        self._tell_abandoned()
+        self._report_abandoned()
 
     def _finish_all(self, batch, states, responses):
         answers = []
@@ -147,7 +147,7 @@ class Outbox:
                 state.is_closed = True
                 state.is_running = False
                 state.release = RELEASE_ALL
-        self._tell_abandoned()
+        self._report_abandoned()
 
     def fail_open(self, states, text):
         """Requests of a batch whose end has been told: what its coroutine left open fails."""
@@ -159,15 +159,15 @@ class Outbox:
                 writer.send(self._link, layout.RESPONSES, 0, 0, records)
             for state in still:
                 state.is_closed = True
-        self._tell_abandoned()
+        self._report_abandoned()
 
     def abandon(self, handle):
         """Comes from a destructor, which may run anywhere: also inside of what holds the lock."""
         if not self._link.is_forked:
             self._abandoned.append(handle)
-            self._tell_abandoned()
+            self._report_abandoned()
 
-    def _tell_abandoned(self):
+    def _report_abandoned(self):
         while self._abandoned and self._lock.try_enter():
             handle = None
             try:

@@ -123,7 +123,7 @@ class Runner:
         try:
             threading.Thread(target=self._answer_probe, args=(number,), name="atoll-is-ready", daemon=True).start()
         except RuntimeError as error:  # there are too many
-            self._tell_probe(number, error)
+            self._report_probe(number, error)
 
     def _answer_probe(self, number):
         try:
@@ -133,12 +133,12 @@ class Runner:
             if not isinstance(ready, bool):
                 raise TypeError("is_ready() must return a boolean value")
         except BaseException as error:
-            self._tell_probe(number, error)
+            self._report_probe(number, error)
             return
         self._told_probe = None
         self._session.link.send(layout.PROBED, 0, number, b"", int(ready))
 
-    def _tell_probe(self, number, error):
+    def _report_probe(self, number, error):
         """That it is not ready. It is asked every second: the log has each failure once."""
         text = exception_text(error)
         if text != self._told_probe:
