@@ -109,7 +109,9 @@ class BuiltTree:
             file = pathlib.PurePath("etc", file.name)  # what is installed is a copy
         if not (ROOT / file).is_file():
             return ""
-        # What a script's variable holds is known when it runs; as it stands it is no value of an option.
+        # A script's variable before a path is a folder that it has made. What another one holds is known when it runs; as it
+        # stands it is no value of an option.
+        settings = [re.sub(r"\$\w+(?=/)", str(self.folder), setting) for setting in settings]
         words = [word for setting in settings if "$" not in setting for word in ("--set", setting)]
         return self.said("bin/atoll", "--manifest", file, *words, "--check")
 
