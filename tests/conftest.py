@@ -1,6 +1,7 @@
 import os
 import pathlib
 import sys
+import threading
 
 import pytest
 
@@ -12,6 +13,19 @@ from support.grpc_frontends import GRPC_FRONTENDS  # noqa: E402
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "as_root: its server runs models as other users; etc/dev/test takes sudo for it")
+
+
+def pytest_sessionfinish(session, exitstatus):
+    session.config.exit_code = int(exitstatus)
+
+
+def pytest_unconfigure(config):
+    """A test that failed may have left threads behind, which the interpreter would wait for, for ever."""
+    left = [thread.name for thread in threading.enumerate() if thread is not threading.main_thread() and not thread.daemon]
+    if left:
+        print(f"tests have left threads behind: {', '.join(left)}", file=sys.stderr, flush=True)
+        sys.stdout.flush()
+        os._exit(getattr(config, "exit_code", 1) or 1)
 
 
 def pytest_runtest_setup(item):

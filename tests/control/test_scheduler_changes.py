@@ -44,6 +44,7 @@ class Load:
                     self.answers += 1
                 except (InferenceServerException, AssertionError) as error:
                     self.failures.append(str(error))
+                    return
 
     def goes_on(self, answers=200):
         until = self.answers + answers

@@ -50,6 +50,8 @@ class Load:
                     self.answers += 1
                 except InferenceServerException as error:
                     self.failures.append(str(error))
+                    if len(self.failures) == 100:
+                        return
                 count += 1
 
     def end(self):
