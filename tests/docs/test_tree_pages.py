@@ -21,6 +21,13 @@ def test_every_place_that_the_page_of_questions_names_is_there():
     assert len(named) > 50 and [path for path in named if not (ROOT / path).exists()] == []
 
 
+def test_what_the_page_of_questions_names_in_a_file_is_in_it():
+    """`file` (`Class::function`): code moves while its old file stays."""
+    named = re.findall(r"`([\w./-]+\.(?:cc|h))` \(`([\w:]+)`\)", (ROOT / "docs/where-is-what.md").read_text())
+    assert len(named) > 4
+    assert [(path, name) for path, name in named if not re.search(rf"\b{name}\b", (ROOT / path).read_text())] == []
+
+
 def test_the_table_of_the_tree_has_every_folder():
     tree = section("docs/architecture.md", "The tree")
     named = paths("".join(line.split("|")[1] for line in tree.splitlines() if line.startswith("| `")))
