@@ -137,6 +137,15 @@ std::string contradiction(const ServeOptions& options) {
     return "--load-model=* already loads all models; leave the others out";
   if (options.exit_on_error && !options.http().allowed)
     return "--exit-on-error asks the server over HTTP, which --allow-http=false leaves out";
+  for (const std::string& setting : options.settings) {
+    for (const ServeEndpoint& endpoint : options.endpoints) {
+      for (const char* key : {"address", "enabled"}) {
+        if (!setting.starts_with(cat("plugin.", endpoint.instance, ".", key, "="))) continue;
+        return cat("--set plugin.", endpoint.instance, ".", key, ": is set by --", endpoint.instance,
+                   "-address, --", endpoint.instance, "-port and --allow-", endpoint.instance);
+      }
+    }
+  }
   if (std::ranges::none_of(options.endpoints, &ServeEndpoint::allowed))
     return "nothing is allowed to be served";
   return "";

@@ -74,8 +74,7 @@ TEST(ServeCommandLine, MistakesAreOneLineWithWhatWasMeant) {
       {{"--htp-port=1", "m"},
        "The following argument was not expected: --htp-port=1, did you mean '--http-port'? (see atoll serve --help)"},
       {{"--print-manifests"},
-       "The following argument was not expected: --print-manifests, did you mean '--print-manifest'? (see atoll serve "
-       "--help)"},
+       "DIR: found nothing, expected a folder or a file, did you mean '--print-manifest'? (see atoll serve --help)"},
       {{"m", "n\n"}, "The following argument was not expected: n\\n (see atoll serve --help)"},
       {{"m", "--http-port=70000"}, "--http-port: found '70000', expected a whole number from 0 to 65535"},
       {{"m", "--http-port=-1"}, "--http-port: found '-1', expected a whole number from 0 to 65535"},
@@ -91,6 +90,8 @@ TEST(ServeCommandLine, MistakesAreOneLineWithWhatWasMeant) {
       {{"m", "--exit-on-error=1", "--allow-http=0"},
        "--exit-on-error asks the server over HTTP, which --allow-http=false leaves out"},
       {{"m", "--allow-metrics=0", "--allow-http=0", "--allow-grpc=0"}, "nothing is allowed to be served"},
+      {{"m", "--set=plugin.http.address=\"127.0.0.1:1\""},
+       "--set plugin.http.address: is set by --http-address, --http-port and --allow-http"},
       {{"m", "--set", "x"}, "--set: found 'x', expected KEY=VALUE"},
   };
   for (const auto& c : kCases) {

@@ -183,7 +183,7 @@ TEST(ModelNames, AreMadeValid) {
   EXPECT_EQ(model_name_of("resnet-50.v1_a"), "resnet-50.v1_a");
   EXPECT_EQ(model_name_of("my model (1)"), "my_model_1_");
   EXPECT_EQ(model_name_of("mod\xc3\xa8le"), "mod_le");
-  EXPECT_EQ(model_name_of("..a"), "_a");
+  EXPECT_EQ(model_name_of("..a"), "_.a");
   EXPECT_EQ(model_name_of("a/../b"), "a_.._b");
   EXPECT_EQ(model_name_of("\xff"), "_");
   EXPECT_EQ(model_name_of(""), "model");

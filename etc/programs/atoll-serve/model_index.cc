@@ -27,10 +27,10 @@ size_t receive(const char* data, size_t size, size_t count, void* target) {
   return size * count;
 }
 
-/// \returns whether there is an answer
-bool perform(CURL* curl, int interrupt) {
+/// \returns CURLE_ABORTED_BY_CALLBACK after an interruption
+CURLcode perform(CURL* curl, int interrupt) {
   const std::unique_ptr<CURLM, MultiDeleter> multi(curl_multi_init());
-  if (multi == nullptr || curl_multi_add_handle(multi.get(), curl) != CURLM_OK) return false;
+  if (multi == nullptr || curl_multi_add_handle(multi.get(), curl) != CURLM_OK) return CURLE_FAILED_INIT;
   int running = 1;
   bool goes_on = true;
   while (goes_on && running != 0) {
@@ -41,9 +41,10 @@ bool perform(CURL* curl, int interrupt) {
   }
   int left = 0;
   const CURLMsg* end = curl_multi_info_read(multi.get(), &left);
-  const bool is_answered = end != nullptr && end->msg == CURLMSG_DONE && end->data.result == CURLE_OK;
+  const CURLcode code =
+      end != nullptr && end->msg == CURLMSG_DONE ? end->data.result : CURLE_ABORTED_BY_CALLBACK;
   curl_multi_remove_handle(multi.get(), curl);
-  return is_answered;
+  return code;
 }
 
 std::string text_at(const nlohmann::json& entry, const char* key) {
@@ -80,7 +81,10 @@ Result<std::optional<std::vector<IndexedModel>>> ask_index(const std::string& ad
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &receive);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &text);
-  if (!perform(curl, interrupt)) return Answer();
+  const CURLcode code = perform(curl, interrupt);
+  // Not yet there, or no longer.
+  if (code == CURLE_COULDNT_CONNECT || code == CURLE_ABORTED_BY_CALLBACK) return Answer();
+  if (code != CURLE_OK) return Status(Code::kFailedPrecondition, curl_easy_strerror(code));
   long status = 0;
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
   if (status == 503) return Answer();  // it starts

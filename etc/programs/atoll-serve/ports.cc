@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "atoll/core/file_descriptor.h"
 #include "atoll/core/host_port.h"
@@ -79,7 +80,8 @@ class Choice {
     auto address = resolve(endpoint);
     if (!address.ok()) return std::move(address).status();
     endpoint.port = *endpoint.asked;
-    if (!taken_.insert(endpoint.port).second)
+    taken_.insert(endpoint.port);
+    if (!asked_.emplace(host_of(endpoint.address), endpoint.port).second)
       return invalid_argument("--", endpoint.instance, "-port=", endpoint.port,
                               " is the port of another endpoint as well");
     const int failure = try_port(**address, &endpoint.port);
@@ -114,7 +116,8 @@ class Choice {
     return {};
   }
 
-  std::set<uint16_t> taken_;
+  std::set<uint16_t> taken_;                          // no endpoint is given one of these
+  std::set<std::pair<std::string, uint16_t>> asked_;  // two addresses may have one port
   std::vector<std::string> lines_;
 };
 

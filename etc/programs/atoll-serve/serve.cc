@@ -64,7 +64,7 @@ class Serve {
     if (!manifest.ok()) return fail(manifest.status());
     if (options_.print_manifest) return print(*manifest, *folder);
     if (Status written = folder->write("manifest.toml", *manifest); !written.ok()) return fail(written);
-    auto server = ServerProcess::start(arguments_for(folder->path() / "manifest.toml"));
+    auto server = ServerProcess::start(arguments_for(*plan, folder->path() / "manifest.toml"));
     if (!server.ok()) return fail(server.status());
     return attend(*server);
   }
@@ -77,9 +77,8 @@ class Serve {
   }
   void say(std::string_view line) { err_ << message_line(word_, line) << std::flush; }
   int fail(const Status& failure) {
-    std::string_view rest = failure.message();
     const std::string text = failure.text();
-    for (rest = text; !rest.empty();) {
+    for (std::string_view rest = text; !rest.empty();) {
       const size_t end = std::min(rest.find('\n'), rest.size());
       say(rest.substr(0, end));
       rest.remove_prefix(std::min(end + 1, rest.size()));
@@ -119,6 +118,8 @@ class Serve {
     if (!makes_repository_) return repositories;
     auto made = folder.make_repository(found.loose, links);
     if (!made.ok()) return std::move(made).status();
+    for (const LooseModel& model : found.loose)
+      sources_.emplace_back((*made / model.name / "1" / model.kind->file).string(), model.source.string());
     repositories.push_back(std::move(made).value());
     return repositories;
   }
@@ -145,8 +146,11 @@ class Serve {
     return kExitOk;
   }
 
-  std::vector<std::string> arguments_for(const fs::path& manifest) const {
+  std::vector<std::string> arguments_for(const ServePlan& plan, const fs::path& manifest) const {
     std::vector<std::string> arguments = {context_.atoll.string(), "--manifest", manifest.string()};
+    // Once more, as the environment may have other addresses for the server, where nobody would find it.
+    for (const std::string& setting : plan.endpoints.overrides())
+      arguments.insert(arguments.end(), {"--set", setting});
     for (const std::string& setting : options_.settings)
       arguments.insert(arguments.end(), {"--set", setting});
     return arguments;
@@ -193,10 +197,19 @@ class Serve {
       return false;
     }
     if (!*index) return true;
-    for (const std::string& line : progress_.update(**index)) say(line);
+    for (std::string& line : progress_.update(**index)) say(with_sources(std::move(line)));
     if (!progress_.is_decided()) return true;
     announce();
     return false;
+  }
+
+  /// What the server says of a link that was made, said of the file that it leads to.
+  std::string with_sources(std::string line) const {
+    for (const auto& [link, source] : sources_) {
+      for (size_t at = 0; (at = line.find(link, at)) != std::string::npos; at += source.size())
+        line.replace(at, link.size(), source);
+    }
+    return line;
   }
 
   /// The addresses, and something that can be done with them.
@@ -211,10 +224,10 @@ class Serve {
               is_http || is_metrics ? "http://" : "", endpoint.client_text(), is_metrics ? "/metrics" : "");
     }
     if (options_.http().allowed) {
-      const std::string url = cat("http://", options_.http().client_text(), "/v2/");
+      const std::string url = cat("http://", options_.http().client_text(), "/v2");
       line += progress_.example().empty()
                   ? cat("; no model is ready; the server: curl ", url)
-                  : cat("; a model: curl ", url, "models/", path_text(progress_.example()));
+                  : cat("; a model: curl ", url, "/models/", path_text(progress_.example()));
     }
     out_ << "serving at " << line << std::endl;
     if (is_demo() && progress_.example() == kDemoModel) show_demo();
@@ -238,8 +251,9 @@ class Serve {
   const std::set<std::string> loaded_;
   Progress progress_;
   bool makes_repository_ = false;
-  bool ends_ = false;        // somebody has asked for the end
-  bool is_refused_ = false;  // and it was --exit-on-error
+  std::vector<std::pair<std::string, std::string>> sources_;  // links that were made, and what they lead to
+  bool ends_ = false;                                         // somebody has asked for the end
+  bool is_refused_ = false;                                   // and it was --exit-on-error
 };
 
 }  // namespace

@@ -105,8 +105,10 @@ Result<ServePlan> plan_serve(ServeOptions& options, const ServeContext& context,
   if (!taken.ok()) return std::move(taken).status();
   plan.remarks = std::move(taken).value();
   for (const ServeEndpoint& endpoint : options.endpoints) {
-    keys.set(cat("plugin.", endpoint.instance, ".enabled"), endpoint.allowed);
-    if (endpoint.allowed) keys.set(cat("plugin.", endpoint.instance, ".address"), endpoint.text());
+    for (runtime::ManifestKeys* both : {&keys, &plan.endpoints}) {
+      both->set(cat("plugin.", endpoint.instance, ".enabled"), endpoint.allowed);
+      if (endpoint.allowed) both->set(cat("plugin.", endpoint.instance, ".address"), endpoint.text());
+    }
   }
   return plan;
 }

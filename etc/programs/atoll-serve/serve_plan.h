@@ -30,6 +30,7 @@ std::string backend_refusal(const ServeContext& context, std::string_view backen
 /// is not there
 struct ServePlan {
   runtime::ManifestKeys keys;
+  runtime::ManifestKeys endpoints;  ///< those of the keys that say where the server listens
   std::vector<std::string> remarks;
 };
 Result<ServePlan> plan_serve(ServeOptions& options, const ServeContext& context, const Discovery& found,

@@ -46,7 +46,6 @@ sigset_t watched() noexcept {
 
 Result<SignalFeed> SignalFeed::open() {
   const sigset_t set = watched();
-  // Where the shell's `nohup`, or a `trap ''`, has a signal ignored, it stays so here and in the server.
   FileDescriptor feed(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!feed.valid() || ::sigprocmask(SIG_BLOCK, &set, nullptr) != 0)
     return unavailable("signals cannot be read: ", std::strerror(errno));
