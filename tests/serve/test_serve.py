@@ -242,8 +242,8 @@ def test_keys_that_keep_the_index_away_end_nothing(folder):
         assert any("does not say which models it has: it answers with status" in line for line in serving.err), serving.log
 
 
-def test_the_server_ends_when_its_parent_is_killed(folder):
-    with Serving(folder) as serving:
+def test_the_server_ends_when_its_parent_is_killed(folder, temporary):
+    with Serving(folder, temporary=temporary) as serving:
         serving.wait_serving()
         server = serving.server_pid
         serving.process.kill()

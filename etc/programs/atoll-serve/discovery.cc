@@ -153,6 +153,10 @@ class Look {
 
   /// \returns whether it is a model's folder
   bool take_folder(const Entry& entry) {
+    if (::access(entry.real.c_str(), R_OK | X_OK) != 0) {
+      refuse(entry.name, "it cannot be read: ", std::generic_category().message(errno));
+      return false;
+    }
     if (is_configured(entry.real) || versions_in(entry.real).any) {
       if (Status name = filesystem::check_model_name(entry.name); !name.ok()) {
         refuse(entry.name, name.message());

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
 
 #include "atoll/core/text.h"
 #include "made_folder.h"
@@ -167,6 +171,35 @@ TEST_F(DiscoveryTest, AModelThatIsCalledLikeAVersion) {
   const Discovery found = look(folder);
   EXPECT_TRUE(found.is_repository);
   EXPECT_THAT(folders(found), ElementsAre("1", "2"));
+}
+
+/// What `look` says where this process is not allowed everything, as root is.
+bool as_somebody(const std::function<bool()>& look) {
+  if (::geteuid() != 0) return look();
+  constexpr uid_t kNobody = 65534;
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(::setresuid(kNobody, kNobody, kNobody) == 0 && look() ? 0 : 1);
+  int status = 1;
+  return ::waitpid(child, &status, 0) == child && status == 0;
+}
+
+TEST_F(DiscoveryTest, WhatCannotBeReadSaysSo) {
+  write("a.onnx");
+  write("b.onnx");
+  write("closed/1/model.onnx");
+  fs::permissions(folder / "a.onnx", fs::perms::none);
+  fs::permissions(folder / "closed", fs::perms::none);
+  EXPECT_TRUE(as_somebody([&] {
+    const Discovery found = look(folder);
+    return found.loose.size() == 1 && found.remarks.size() == 2 &&
+           found.remarks[0] == "closed: not served: it cannot be read: Permission denied" &&
+           found.remarks[1] == "a.onnx: not served: it cannot be read: Permission denied";
+  }));
+  EXPECT_TRUE(as_somebody([&] {
+    const Status failure = discover(folder / "closed", nullptr).status().clone();
+    return failure.text() == cat((folder / "closed").string(), ": cannot be read: Permission denied");
+  }));
+  fs::permissions(folder / "closed", fs::perms::owner_all);
 }
 
 TEST_F(DiscoveryTest, LinksLeadToWhatIsMeant) {

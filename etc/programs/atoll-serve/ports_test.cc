@@ -42,7 +42,7 @@ std::array<ServeEndpoint, 2> two_endpoints() {
 TEST(Ports, ZeroTakesFreeOnes) {
   auto endpoints = two_endpoints();
   for (ServeEndpoint& endpoint : endpoints) endpoint.asked = 0;
-  const auto lines = choose_ports(endpoints);
+  auto lines = choose_ports(endpoints);
   ASSERT_TRUE(lines.ok()) << lines.status().text();
   EXPECT_THAT(*lines, ElementsAre());
   EXPECT_NE(endpoints[0].port, 0);
@@ -55,7 +55,7 @@ TEST(Ports, AUsualOneThatIsTakenIsReplacedAndSaid) {
   auto endpoints = two_endpoints();
   endpoints[0].usual = listener.port;
   endpoints[1].asked = 0;
-  const auto lines = choose_ports(endpoints);
+  auto lines = choose_ports(endpoints);
   ASSERT_TRUE(lines.ok()) << lines.status().text();
   EXPECT_NE(endpoints[0].port, listener.port);
   EXPECT_NE(endpoints[0].port, 0);
