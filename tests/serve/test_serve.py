@@ -34,18 +34,17 @@ class Serving:
         if temporary is not None:
             environment["TMPDIR"] = str(temporary)
         self.process = subprocess.Popen([ATOLL, word, *map(str, arguments), *ports], stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                                         env=environment, start_new_session=True)
         self.out, self.err = [], []
-        self._readers = [threading.Thread(target=self._read, args=pair, daemon=True)
-                         for pair in ((self.process.stdout, self.out), (self.process.stderr, self.err))]
-        for reader in self._readers:
-            reader.start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
-    @staticmethod
-    def _read(stream, lines):
-        for line in stream:
-            lines.append(line.rstrip("\n"))
+    def _read(self):
+        """One pipe for both, so that what was said before the addresses is there when they are."""
+        for line in self.process.stdout:
+            is_error = re.match(r"atoll[ :]|\d{4}-\d\d-\d\dT", line)
+            (self.err if is_error else self.out).append(line.rstrip("\n"))
 
     @property
     def log(self):
@@ -71,10 +70,8 @@ class Serving:
         if self.process.poll() is None:
             self.process.send_signal(number)
         code = self.process.wait(START_TIMEOUT_S)
-        for reader in self._readers:
-            reader.join(START_TIMEOUT_S)
+        self._reader.join(START_TIMEOUT_S)
         self.process.stdout.close()
-        self.process.stderr.close()
         return code
 
     def __enter__(self):
