@@ -1,6 +1,6 @@
 # What can be built by name, when all plugins are known:
 #   ROLE-NAME         one plugin with what belongs to it; `etc/dev/build PRESET ROLE/NAME` asks for it
-#   atoll_quickstart  what serves the default manifest: the kernel, its plugins, tritonserver and atoll-config
+#   atoll_quickstart  what serves the default manifest: the kernel, its plugins, tritonserver, atoll-config and atoll-serve
 #   sdk               what the installation's component of that name has of programs and libraries
 #   atoll_server      what an installation has: every plugin but those that are left out of it, every program, the SDK's tools
 atoll_server_plugins(atoll_plugins)
@@ -26,9 +26,9 @@ function(atoll_manifest_plugins file variable)
   set(${variable} ${lines} PARENT_SCOPE)
 endfunction()
 atoll_manifest_plugins(${PROJECT_SOURCE_DIR}/etc/atoll.toml default_plugins)
-add_custom_target(atoll_quickstart DEPENDS atoll tritonserver atoll-config ${default_plugins})
+add_custom_target(atoll_quickstart DEPENDS atoll tritonserver atoll-config atoll-serve ${default_plugins})
 
-add_custom_target(atoll_server DEPENDS atoll atoll_embedded atoll_triton tritonserver atoll-config atollctl
+add_custom_target(atoll_server DEPENDS atoll atoll_embedded atoll_triton tritonserver atoll-config atoll-serve atollctl
                                        ${installed_plugins} ${extras})
 add_custom_target(sdk DEPENDS atoll-lint atoll_cuda_double atoll_nvml_double)
 add_dependencies(atoll_server sdk)

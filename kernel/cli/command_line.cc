@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "atoll/abi/plugin.h"
+#include "atoll/lib/flag_suggestion.h"
 #include "atoll/runtime/escape.h"
 
 namespace atl::kernel {
@@ -23,6 +24,8 @@ std::optional<CommandLine> parse_command_line(int argc, const char* const* argv,
                                               std::ostream& err, int& exit_code) {
   CommandLine line;
   CLI::App app("An inference server: a small kernel that loads the plugins a manifest names.", "atoll");
+  app.footer(
+      "atoll WORD ... runs the program atoll-WORD that lies beside this one: atoll serve DIR, atoll demo.");
   app.add_option("--manifest", line.manifest_path, "The manifest (TOML)")->type_name("FILE");
   auto set = [&line](const std::vector<std::string>& settings) {
     for (const std::string& setting : settings) {
@@ -66,7 +69,7 @@ std::optional<CommandLine> parse_command_line(int argc, const char* const* argv,
     bool is_complete = dynamic_cast<const CLI::ValidationError*>(&error) != nullptr;
     std::string message;
     runtime::append_escaped(message, error.what());  // an argument may hold a newline
-    print_error(err, cat(message, is_complete ? "" : " (see atoll --help)"));
+    print_error(err, cat(message, lib::flag_suggestion(app), is_complete ? "" : " (see atoll --help)"));
     exit_code = kExitUsage;
   }
   return std::nullopt;

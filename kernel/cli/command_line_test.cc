@@ -65,7 +65,7 @@ TEST(CommandLineTest, VersionAndHelpSucceed) {
   EXPECT_FALSE(help.line.has_value());
   EXPECT_EQ(help.exit_code, kExitOk);
   for (const char* option :
-       {"--manifest FILE", "--set KEY=VALUE", "--check", "--list", "--format", "--version"}) {
+       {"--manifest FILE", "--set KEY=VALUE", "--check", "--list", "--format", "--version", "atoll WORD"}) {
     EXPECT_THAT(help.out, testing::HasSubstr(option));
   }
 }
@@ -83,6 +83,9 @@ TEST(CommandLineTest, MistakesAreOneLine) {
       {{"--manifest", "a", "--format", "text"}, "atoll: --format requires --list (see atoll --help)\n"},
       {{"--manifest", "a", "--check", "--list"}, "atoll: --check excludes --list (see atoll --help)\n"},
       {{"--nope"}, "atoll: The following argument was not expected: --nope (see atoll --help)\n"},
+      {{"--manifst=a"},
+       "atoll: The following argument was not expected: --manifst=a, did you mean '--manifest'? (see atoll "
+       "--help)\n"},
       {{"--n\no"}, "atoll: The following argument was not expected: --n\\no (see atoll --help)\n"},
       {{"--manifest"}, "atoll: --manifest: 1 required FILE missing (see atoll --help)\n"},
       {{"--manifest", "a", "stray"},

@@ -7,6 +7,7 @@
 #include "atoll/runtime/memory_reserve.h"
 #include "kernel/cli/command_line.h"
 #include "kernel/cli/plugin_list.h"
+#include "kernel/cli/word_program.h"
 #include "kernel/log/log_sink.h"
 #include "kernel/server/plugin_trial.h"
 #include "kernel/server/server.h"
@@ -14,12 +15,17 @@
 namespace atl::kernel {
 namespace {
 
+/// Empty: the system does not tell.
+std::filesystem::path executable_folder() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+}
+
 /// <folder of the executable>/../lib/atoll/plugins
 std::vector<std::string> installed_plugin_path() {
-  std::error_code error;
-  auto executable = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return {};
-  return {(executable.parent_path().parent_path() / "lib/atoll/plugins").string()};
+  const auto folder = executable_folder();
+  if (folder.empty()) return {};
+  return {(folder.parent_path() / "lib/atoll/plugins").string()};
 }
 
 int report(std::ostream& err, const Status& failure) {
@@ -47,6 +53,8 @@ int list(const ServerArguments& arguments, LogSink& sink, ReferenceFormat format
 }  // namespace
 
 int run_command(int argc, const char* const* argv, char** environment, std::ostream& out, std::ostream& err) {
+  const bool has_word = argc > 1 && *argv[1] != '-' && *argv[1] != '\0';
+  if (has_word) return report(err, become_program(executable_folder().string(), argv));
   int exit_code = kExitOk;
   auto line = parse_command_line(argc, argv, out, err, exit_code);
   if (!line) return exit_code;

@@ -4,16 +4,16 @@
 
 #include "atoll/runtime/fault_report.h"
 #include "atoll/runtime/manifest_check.h"
+#include "atoll/runtime/plugin_file.h"
 #include "atoll/runtime/plugin_folders.h"
 #include "atoll/runtime/problems.h"
-#include "kernel/loader/plugin_file.h"
 
 namespace atl::kernel {
 namespace {
 
 Result<LibraryUse> open_library(const InstanceConfig& config, const std::vector<std::string>& folders,
                                 PluginLoader& loader) {
-  Result<std::string> path = find_plugin_file(config.use, config.file, folders);
+  Result<std::string> path = runtime::find_plugin_file(config.use, config.file, folders);
   if (!path.ok()) return std::move(path).status();
   Result<std::shared_ptr<PluginLibrary>> library = loader.open(path.value(), config.use);
   if (!library.ok()) return std::move(library).status();
@@ -75,7 +75,7 @@ std::vector<std::string> new_instances(const Manifest& manifest,
   std::vector<std::string> folders = search_path(manifest, default_plugin_path), names;
   for (const InstanceConfig& config : manifest.instances) {
     if (!config.enabled) continue;
-    Result<std::string> path = find_plugin_file(config.use, config.file, folders);
+    Result<std::string> path = runtime::find_plugin_file(config.use, config.file, folders);
     if (path.ok() && !loader.has_open(path.value())) names.push_back(config.name);
   }
   return names;

@@ -11,7 +11,6 @@
 #include "atoll/runtime/descriptor_check.h"
 #include "atoll/runtime/option_table.h"
 #include "atoll/runtime/option_values.h"
-#include "kernel/manifest/overrides.h"
 
 namespace atl::kernel {
 namespace {

@@ -11,11 +11,14 @@
 #include <vector>
 
 #include "atoll/core/status.h"
+#include "atoll/lib/overrides.h"
 #include "atoll/runtime/raw_value.h"
 #include "atoll/runtime/reference.h"
 
 namespace atl::kernel {
 
+using lib::Override;
+using lib::overrides_from_environment;
 using runtime::location_text;
 using runtime::SourceLocation;
 
@@ -54,19 +57,6 @@ struct Manifest {
   LogConfig log;
   std::vector<InstanceConfig> instances;  ///< ordered by name, disabled ones included
 };
-
-/// A key set from outside the file: "plugin.grpc.address" = "127.0.0.1:0". The text is read as a TOML value,
-/// and as a string if it is not one. `origin` is said in errors: "--set" or the name of the environment
-/// variable.
-struct Override {
-  std::string key;
-  std::string text;
-  std::string origin;
-};
-
-/// Overrides from variables ATOLL__SECTION__KEY (ATOLL__PLUGIN__GRPC__ADDRESS -> plugin.grpc.address),
-/// lower-cased.
-std::vector<Override> overrides_from_environment(char** environment);
 
 /// Reads and checks a manifest. Later overrides win over earlier ones and all of them over the file; an empty
 /// path means that there is no file, so the overrides stand alone. Limits: 1 MiB of text, 64 levels of nesting,

@@ -8,6 +8,7 @@ Understood are the lines of code blocks and what stands between backquotes:
     cmake --install ... --component X     needs what the component is made of; -DCMAKE_PREFIX_PATH= needs that sdk was installed
     atoll, atollctl...                    need the program, with whatever folder before it
     atoll --manifest FILE --set ...       needs that the server takes it, where FILE is one of this tree
+    atoll serve DIR, atoll demo           need the program behind the word
     tritonserver --FLAG...                needs the same of what the flags become
     use = "ROLE/NAME"                     needs the plugin, where it is one of this tree
     lib/atoll/NAME.so                     needs the library; batchstrategy.so: those that run batching strategies
@@ -19,7 +20,8 @@ import dataclasses
 import re
 import shlex
 
-PROGRAMS = ("atoll", "atoll-config", "atoll-lint", "atollctl", "tritonserver")
+PROGRAMS = ("atoll", "atoll-config", "atoll-lint", "atoll-serve", "atollctl", "tritonserver")
+WORDS = {"serve": "bin/atoll-serve", "demo": "bin/atoll-serve"}
 COMPONENTS = {"sdk": ("bin/atoll-lint", "lib/atoll/testing/libcuda.so.1", "lib/atoll/testing/libnvidia-ml.so.1"),
               "server": ("bin/atoll",), "proto": ("lib/atoll/libatoll_proto.so",)}
 STRATEGIES = ("lib/atoll/libatoll_batch_strategies.so", "lib/atoll/libtritonserver.so")
@@ -163,6 +165,8 @@ class Walk:
                 self.refused(path, number, self.tree.flags_refusal(words[1:]))
             elif program == "atoll" and "--manifest" in words[:-1]:
                 self.manifest(path, number, words)
+            elif program == "atoll" and len(words) > 1 and words[1] in WORDS:
+                self.need(path, number, WORDS[words[1]])
 
     def manifest(self, path, number, words):
         file = words[words.index("--manifest") + 1]

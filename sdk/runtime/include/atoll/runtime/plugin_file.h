@@ -7,7 +7,7 @@
 
 #include "atoll/core/status.h"
 
-namespace atl::kernel {
+namespace atl::runtime {
 
 /// The path of "role/name": `file` if it is set, else the first ROLE/NAME.so in the search path.
 /// Errors: INVALID_ARGUMENT a name that could leave the search path; NOT_FOUND with the folders searched, and
@@ -16,4 +16,4 @@ namespace atl::kernel {
 Result<std::string> find_plugin_file(std::string_view use, const std::string& file,
                                      const std::vector<std::string>& search_path);
 
-}  // namespace atl::kernel
+}  // namespace atl::runtime

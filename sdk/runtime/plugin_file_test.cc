@@ -1,11 +1,11 @@
-#include "kernel/loader/plugin_file.h"
+#include "atoll/runtime/plugin_file.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 
-namespace atl::kernel {
+namespace atl::runtime {
 namespace {
 
 class PluginFileTest : public testing::Test {
@@ -63,4 +63,4 @@ TEST_F(PluginFileTest, NamesStayInThePluginPath) {
 }
 
 }  // namespace
-}  // namespace atl::kernel
+}  // namespace atl::runtime

@@ -1,4 +1,4 @@
-#include "kernel/loader/plugin_file.h"
+#include "atoll/runtime/plugin_file.h"
 
 #include <sys/stat.h>
 
@@ -7,7 +7,7 @@
 
 #include "atoll/runtime/escape.h"
 
-namespace atl::kernel {
+namespace atl::runtime {
 namespace {
 
 constexpr size_t kHintBytesMax = 512;
@@ -24,7 +24,7 @@ std::string hint_in(const std::string& path) {
   text.resize(std::min(text.find('\n'), text.size()));
   text.resize(text.find_last_not_of(" \t\r") + 1);  // npos + 1 is 0
   std::string hint;
-  runtime::append_escaped(hint, text);
+  append_escaped(hint, text);
   return hint;
 }
 
@@ -49,4 +49,4 @@ Result<std::string> find_plugin_file(std::string_view use, const std::string& fi
                    searched.empty() ? "which is empty" : searched, ")", hint.empty() ? "" : "; ", hint);
 }
 
-}  // namespace atl::kernel
+}  // namespace atl::runtime

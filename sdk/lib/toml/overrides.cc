@@ -1,13 +1,13 @@
-#include "kernel/manifest/overrides.h"
+#include "atoll/lib/overrides.h"
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 #include "atoll/lib/toml.h"
 
-namespace atl::kernel {
+namespace atl::lib {
 namespace {
-
-using runtime::RawValue;
 
 constexpr std::string_view kEnvironmentPrefix = "ATOLL__";
 constexpr size_t kKeyPartsMax = 16;
@@ -15,8 +15,8 @@ constexpr size_t kKeyPartsMax = 16;
 /// plugin."a.b".paths -> plugin, a.b, paths; empty for a text that is no key.
 std::vector<std::string> split_key(const std::string& key) {
   std::vector<std::string> parts;
-  runtime::Problems unused;
-  auto document = lib::parse_toml(cat(key, "=0"), "", unused);
+  Problems unused;
+  auto document = parse_toml(cat(key, "=0"), "", unused);
   if (!document) return {};
   const RawValue* value = &*document;
   for (; value->table() != nullptr && value->table()->size() == 1; value = &value->table()->front().value) {
@@ -27,10 +27,10 @@ std::vector<std::string> split_key(const std::string& key) {
   return good ? parts : std::vector<std::string>();
 }
 
-void apply(const Override& item, RawValue& root, runtime::Problems& problems) {
+void apply(const Override& item, RawValue& root, Problems& problems) {
   bool is_flag = item.origin.starts_with('-');
   SourceLocation where{is_flag ? cat(item.origin, ' ', item.key) : item.origin, 0, 0};
-  bool too_long = item.text.size() > lib::kTomlBytesMax;
+  bool too_long = item.text.size() > kTomlBytesMax;
   auto parts = split_key(item.key);
   if (parts.empty() || too_long) {
     problems.add(where, too_long ? "found more than 1 MiB of text" : cat("found key '", item.key, "'"),
@@ -53,12 +53,12 @@ void apply(const Override& item, RawValue& root, runtime::Problems& problems) {
       return;
     }
   }
-  *value = lib::parse_toml_value(item.text, where).value_or(RawValue{item.text, where});
+  *value = parse_toml_value(item.text, where).value_or(RawValue{item.text, where});
 }
 
 }  // namespace
 
-void apply_overrides(const std::vector<Override>& overrides, RawValue& root, runtime::Problems& problems) {
+void apply_overrides(const std::vector<Override>& overrides, RawValue& root, Problems& problems) {
   for (const auto& item : overrides) apply(item, root, problems);
 }
 
@@ -79,4 +79,4 @@ std::vector<Override> overrides_from_environment(char** environment) {
   return out;
 }
 
-}  // namespace atl::kernel
+}  // namespace atl::lib

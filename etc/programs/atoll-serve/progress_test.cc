@@ -1,0 +1,53 @@
+#include "progress.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace atl::serve {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TEST(ServeProgress, ALineForEachChange) {
+  Progress progress(nullptr);
+  EXPECT_THAT(progress.update(std::vector<IndexedModel>{{"a", "", "", ""}, {"b", "1", "LOADING", ""}}),
+              ElementsAre("b: loading"));
+  EXPECT_FALSE(progress.is_decided());
+  EXPECT_THAT(progress.update(std::vector<IndexedModel>{{"a", "2", "READY", ""}, {"b", "1", "LOADING", ""}}),
+              ElementsAre("a version 2: ready"));
+  EXPECT_FALSE(progress.is_decided());
+  const std::vector<IndexedModel> end = {{"a", "2", "READY", ""}, {"b", "1", "UNAVAILABLE", "no\nfile"}};
+  EXPECT_THAT(progress.update(end), ElementsAre("b: failed: no\\nfile"));
+  EXPECT_TRUE(progress.is_decided());
+  EXPECT_EQ(progress.ready(), 1u);
+  EXPECT_EQ(progress.failed(), 1u);
+  EXPECT_EQ(progress.example(), "a");
+  EXPECT_THAT(progress.update(end), IsEmpty());
+}
+
+TEST(ServeProgress, OnlyModelsThatAreToBeLoadedCount) {
+  const std::set<std::string> wanted = {"a", "none"};
+  Progress progress(&wanted);
+  EXPECT_THAT(progress.update(std::vector<IndexedModel>{{"a", "1", "READY", ""}, {"b", "", "", ""}}),
+              ElementsAre("a: ready"));
+  EXPECT_TRUE(progress.is_decided());
+  EXPECT_EQ(progress.failed(), 1u) << "none is in no repository";
+}
+
+TEST(ServeIndex, IsRead) {
+  auto models = read_index(R"([{"name":"a","version":"1","state":"READY"},{"name":"b","reason":7}])");
+  ASSERT_TRUE(models.ok());
+  ASSERT_EQ(models->size(), 2u);
+  EXPECT_EQ((*models)[0].state, "READY");
+  EXPECT_EQ((*models)[1].reason, "");
+  for (const char* text : {"", "{", "{}", "[1]", "nonsense"}) EXPECT_FALSE(read_index(text).ok()) << text;
+}
+
+TEST(ServePaths, NoShellSeesAnything) {
+  EXPECT_EQ(path_text("a-b_c.9"), "a-b_c.9");
+  EXPECT_EQ(path_text("a b;$(x)\xc3"), "a%20b%3B%24%28x%29%C3");
+}
+
+}  // namespace
+}  // namespace atl::serve
