@@ -28,7 +28,7 @@ def test_it_is_the_server_and_its_plugins_and_nothing_of_the_tests(server_prefix
     opened = {"lib/atoll/plugins/backends/pytorch/torch.so", "lib/atoll/python/_atoll_python.abi3.so",
               "lib/atoll/python/libatoll_worker_cpus.so"} | {
         f"lib/atoll/python/{path.relative_to(workers)}" for path in workers.rglob("*.py")}
-    programs = {f"bin/{name}" for name in ("atoll", "tritonserver", "atoll-config", "atollctl")}
+    programs = {f"bin/{name}" for name in ("atoll", "atoll-config", "atoll-demo", "atoll-serve", "atollctl", "tritonserver")}
     documents = {f"share/doc/atoll/{path.relative_to(ROOT)}" for pattern in ("docs/*.md", "docs/*.svg", "plugins/**/README.md")
                  for path in ROOT.glob(pattern)}
     assert installed == plugins | libraries | opened | programs | documents | {"etc/atoll/atoll.toml", "etc/atoll/pools.toml",
@@ -58,7 +58,8 @@ def test_what_is_not_built_is_left_out(small_prefix):
                for path in (small_prefix / "lib/atoll/plugins").rglob("*.so")}
     assert plugins == {*default, "caches/local"}
     assert [path for path in small_prefix.rglob("*") if path.is_dir() and not any(path.iterdir())] == []
-    assert {path.name for path in (small_prefix / "bin").iterdir()} == {"atoll", "atoll-config", "tritonserver"}
+    assert {path.name for path in (small_prefix / "bin").iterdir()} == {"atoll", "atoll-config", "atoll-demo", "atoll-serve",
+                                                                        "tritonserver"}
     assert {path.name for path in (small_prefix / "lib/atoll").iterdir()} == {"libatoll_proto.so", "libonnxruntime.so.1", "plugins",
                                                                              "python"}
     run(small_prefix / "bin/atoll", "--manifest", small_prefix / "etc/atoll/atoll.toml", "--set", 'plugin.cache.use="caches/local"',
