@@ -34,7 +34,7 @@ std::string_view last_line(std::string_view text) {
 
 Result<ChildRun> ChildRun::start(std::vector<std::string> arguments, std::string_view option,
                                  const std::vector<std::string>& values) noexcept {
-  Result<ScratchFolder> folder = ScratchFolder::make();
+  Result<ScratchFolder> folder = ScratchFolder::make("atoll-trial");
   if (!folder.ok()) return std::move(folder).status();
   arguments.push_back(cat(option, "=", folder->path()));
   for (const std::string& value : values) arguments.push_back(cat(option, "=", value));
@@ -127,11 +127,12 @@ std::string ChildRun::tail(const FileDescriptor& file) {
   return text;
 }
 
-Result<ScratchFolder> ScratchFolder::make() noexcept {
+Result<ScratchFolder> ScratchFolder::make(std::string_view name) noexcept {
   std::error_code error;
-  std::string path = (std::filesystem::temp_directory_path(error) / "atoll-trial-XXXXXX").string();
+  std::string path = (std::filesystem::temp_directory_path(error) / cat(name, "-XXXXXX")).string();
   if (error || ::mkdtemp(path.data()) == nullptr)
-    return unavailable("no folder can be made like ", path, ": ", std::strerror(errno));
+    return unavailable("no folder can be made like ", path, ": ",
+                       error ? error.message() : std::strerror(errno));
   return ScratchFolder(std::move(path));
 }
 

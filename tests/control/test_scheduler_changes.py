@@ -88,7 +88,7 @@ def test_a_model_moves_off_a_scheduler_that_goes_and_back_without_losing_a_reque
         for _ in range(3):
             load.goes_on()
             reload(server, manifest, without)
-            # The model is made for the other scheduler, if it had been moved back in time or not.
+            # Logged whenever the model is built for 'default', also where its move back to 'dynamic' had not ended yet.
             server.wait_for_line("model 'batched' version 1: .* executed one by one by the 'default' scheduler")
             load.goes_on()
             reload(server, manifest, text)

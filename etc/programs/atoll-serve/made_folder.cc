@@ -1,7 +1,5 @@
 #include "made_folder.h"
 
-#include <stdlib.h>
-
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -14,22 +12,14 @@ namespace atl::serve {
 namespace fs = std::filesystem;
 
 Result<MadeFolder> MadeFolder::make() {
-  std::error_code error;
-  std::string path = (fs::temp_directory_path(error) / "atoll-serve-XXXXXX").string();
-  if (error || ::mkdtemp(path.data()) == nullptr)
-    return unavailable("no folder can be made like ", path, ": ",
-                       error ? error.message() : std::strerror(errno));
-  return MadeFolder(std::move(path));
-}
-
-MadeFolder::~MadeFolder() {
-  std::error_code ignored;
-  if (!path_.empty()) fs::remove_all(path_, ignored);
+  auto folder = runtime::ScratchFolder::make("atoll-serve");
+  if (!folder.ok()) return std::move(folder).status();
+  return MadeFolder(std::move(folder).value());
 }
 
 Status MadeFolder::write(const fs::path& name, std::string_view bytes) const {
   std::error_code error;
-  const fs::path path = path_ / name;
+  const fs::path path = this->path() / name;
   fs::create_directories(path.parent_path(), error);
   std::ofstream file(path, std::ios::binary);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -40,7 +30,7 @@ Status MadeFolder::write(const fs::path& name, std::string_view bytes) const {
 
 Result<fs::path> MadeFolder::make_repository(std::span<const LooseModel> models,
                                              std::span<const FolderLink> folders) const {
-  const fs::path repository = path_ / "models";
+  const fs::path repository = path() / "models";
   std::error_code error;
   fs::create_directories(repository, error);
   for (const FolderLink& folder : folders) {

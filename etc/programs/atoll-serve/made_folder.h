@@ -5,8 +5,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "atoll/core/status.h"
+#include "atoll/runtime/child_run.h"
 #include "discovery.h"
 
 namespace atl::serve {
@@ -16,13 +18,10 @@ class MadeFolder {
  public:
   /// Errors: UNAVAILABLE the system refuses.
   static Result<MadeFolder> make();
-  MadeFolder(MadeFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  MadeFolder& operator=(MadeFolder&&) = delete;
-  ~MadeFolder();
 
-  const std::filesystem::path& path() const noexcept { return path_; }
-  /// It stays when this object goes.
-  void keep() noexcept { path_.clear(); }
+  std::filesystem::path path() const { return folder_.path(); }
+  /// The folder stays when this object goes.
+  void keep() noexcept { folder_.keep(); }
 
   /// A file in it, with its folders. Errors: UNAVAILABLE it cannot be written.
   Status write(const std::filesystem::path& name, std::string_view bytes) const;
@@ -32,8 +31,8 @@ class MadeFolder {
                                                 std::span<const FolderLink> folders) const;
 
  private:
-  explicit MadeFolder(std::filesystem::path path) noexcept : path_(std::move(path)) {}
-  std::filesystem::path path_;  // empty: moved from, or kept
+  explicit MadeFolder(runtime::ScratchFolder folder) noexcept : folder_(std::move(folder)) {}
+  runtime::ScratchFolder folder_;
 };
 
 /// What a loose model's configuration says; the backend completes the rest.

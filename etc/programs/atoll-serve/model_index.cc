@@ -47,6 +47,10 @@ CURLcode perform(CURL* curl, int interrupt) {
   return code;
 }
 
+struct CurlTextDeleter {
+  void operator()(char* text) const { curl_free(text); }
+};
+
 std::string text_at(const nlohmann::json& entry, const char* key) {
   const auto found = entry.find(key);
   return found != entry.end() && found->is_string() ? found->get<std::string>() : std::string();
@@ -92,6 +96,12 @@ Result<std::optional<std::vector<IndexedModel>>> ask_index(const std::string& ad
   auto index = read_index(text);
   if (!index.ok()) return std::move(index).status();
   return Answer(std::move(index).value());
+}
+
+std::string path_text(const std::string& name) {
+  const std::unique_ptr<char, CurlTextDeleter> text(
+      curl_easy_escape(nullptr, name.data(), static_cast<int>(name.size())));
+  return text == nullptr ? std::string() : std::string(text.get());
 }
 
 }  // namespace atl::serve

@@ -46,16 +46,4 @@ std::vector<std::string> Progress::update(std::span<const IndexedModel> models) 
   return lines;
 }
 
-std::string path_text(const std::string& name) {
-  constexpr char kHex[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : name) {
-    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                          c == '-' || c == '_' || c == '.';
-    const auto byte = static_cast<unsigned char>(c);
-    out += is_plain ? std::string(1, c) : std::string{'%', kHex[byte >> 4], kHex[byte & 15]};
-  }
-  return out;
-}
-
 }  // namespace atl::serve

@@ -35,7 +35,4 @@ class Progress {
   std::string example_;
 };
 
-/// A part of a path, with percent codes, so that no shell sees anything in it.
-std::string path_text(const std::string& name);
-
 }  // namespace atl::serve

@@ -213,7 +213,7 @@ void PythonInstance::on_gone(const std::string& how, bool has_worked) noexcept {
                     : cat("worker '", plan_.worker.name, "' cannot be initialised: ", initialized_.message());
     reason_ = last_end_;
     const int64_t pause = pause_ns(failures_);
-    const std::string when = pause == 0 ? "at once" : cat("in ", pause / kNsPerSecond, " s");
+    const std::string when = pause == 0 ? "at once" : "in " + seconds_text(pause);
     if (was_ready_) reason_ += "; the next one is started " + when;
   }
   is_busy_.store(false, std::memory_order_release);

@@ -15,8 +15,9 @@
 
 namespace atl::models {
 
-/// Tells it in the log, for one instance: of each output and kind of difference the first one, then at most one a minute. Clients get
-/// such answers as they are, or an error where no answer can be made of them. Outlives the requests that it watches. [any]
+/// Logs what is wrong with the responses of one instance: of each output and kind of difference the first one, then at most one a
+/// minute. Clients get such answers as they are, or an error where no answer can be made of them. Outlives the requests that it
+/// watches. [any]
 class OutputCheck {
  public:
   /// \param log, clock  outlive it
@@ -24,9 +25,10 @@ class OutputCheck {
   OutputCheck(const OutputCheck&) = delete;
   OutputCheck& operator=(const OutputCheck&) = delete;
 
-  /// Its responses will be looked at, on their way. Before the instance gets the request; costs a few words of its arena.
+  /// The responses of this request will be looked at on their way. To be called before the instance gets the request; takes a few
+  /// words of the request's arena.
   void watch(Request& request) noexcept;
-  /// Undoes it, for a request that the instance has not touched.
+  /// Undoes watch(), for a request that the instance has not touched.
   static void unwatch(Request& request) noexcept;
 
   /// A response whose bytes do not fit its shape becomes a failure: no client can read it. Of failures only INTERNAL ones are

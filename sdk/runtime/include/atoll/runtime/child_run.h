@@ -14,19 +14,21 @@
 
 namespace atl::runtime {
 
-/// A new empty folder in the system's temporary one, for as long as this lives.
+/// A new empty folder in the system's temporary one, which only this user may enter, for as long as this lives.
 class ScratchFolder {
  public:
-  /// Errors: UNAVAILABLE the system refuses.
-  static Result<ScratchFolder> make() noexcept;
+  /// \param name  its name begins with this. Errors: UNAVAILABLE the system refuses.
+  static Result<ScratchFolder> make(std::string_view name) noexcept;
   ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   ScratchFolder& operator=(ScratchFolder&&) = delete;
   ~ScratchFolder();
   const std::string& path() const noexcept { return path_; }
+  /// The folder stays when this object goes.
+  void keep() noexcept { path_.clear(); }
 
  private:
   explicit ScratchFolder(std::string path) noexcept : path_(std::move(path)) {}
-  std::string path_;  // empty: moved from
+  std::string path_;  // empty: moved from, or kept
 };
 
 /// One thread's. The environment is this process's; standard input is empty. What it starts itself ends with
