@@ -23,15 +23,16 @@ namespace atl::pools {
 /// Who follows one lease.
 class LeaseWatcher {
  public:
-  /// Its state, or that of a model, is another one. It may stop watching, and not ask for more.
+  /// The state of the lease, or of one of its models, has changed. In this call the watcher may stop
+  /// watching, and may ask the book for nothing else.
   virtual void lease_changed(const Lease& lease) = 0;
 
  protected:
   ~LeaseWatcher() = default;
 };
 
-/// Finds leases, keeps their time, publishes their changes, and remembers them when they are over. Which lease is where, and what is
-/// loaded, is not its matter. It has no lock: it is used on the executor of the PoolContext alone, where it calls watchers and events too.
+/// Finds leases, keeps their time, publishes their changes, and remembers them when they are over. The book decides neither where a
+/// lease is placed nor what is loaded. It has no lock: it is used on the executor of the PoolContext alone, where it calls watchers and events too.
 class LeaseBook {
  public:
   struct Entry {
@@ -52,19 +53,19 @@ class LeaseBook {
   LeaseBook& operator=(const LeaseBook&) = delete;
 
   // --- looking at them ---
-  /// Also one that ended not long ago. Null: there is none.
+  /// The lease of this id, also if it ended not long ago; null: there is none.
   const Lease* find(std::string_view id) const;
-  /// One that is there.
+  /// The entry of a lease that is there.
   Entry& at(const std::string& id) { return entries_.at(id); }
   /// The id of the lease with this idempotency key; empty: none has it.
   std::string find_key(const std::string& key) const;
   /// In the order in which they were created. \param pool  empty: of all
   std::vector<const Lease*> of_pool(std::string_view pool) const;
-  /// How many are not over.
+  /// How many leases are not over.
   uint32_t live_count() const noexcept { return live_; }
   /// \param id  of a lease that is there
   void watch(const std::string& id, LeaseWatcher& watcher) { at(id).watchers.insert(&watcher); }
-  /// Does nothing if it does not watch.
+  /// Does nothing if this watcher does not watch the lease.
   void stop_watching(std::string_view id, LeaseWatcher& watcher);
   /// Sets who knows what leases are used for. Null, which holds until the first call: nobody knows.
   void set_use(const LeaseUse* use) noexcept { use_ = use; }
@@ -76,20 +77,20 @@ class LeaseBook {
   // --- for those who change them ---
   /// Sets what is called when the time of a lease is over and it is not in use. Once, before the first add().
   void set_expired(std::function<void(Lease&)> expired) { expired_ = std::move(expired); }
-  /// It expires in time. \param record  of an id that no other one has
+  /// Adds a lease that ends at expires_ns unless it is renewed. \param record  with an id that no other lease has
   Entry& add(LeaseRecord record, int64_t expires_ns);
-  /// Its time is longer, or as it is. \param by  "client" or "use" \returns when it ends, wall clock
+  /// Makes the lease's time longer, or leaves it where it is longer already. \param by  "client" or "use" \returns when the lease ends, wall clock
   /// Errors: as Store::write().
   Result<int64_t> renew(Entry& entry, int64_t duration_ns, std::string_view by);
-  /// It is over: it is known for so long, and forgotten then.
+  /// Keeps a lease that is over for so long, and forgets it then.
   void keep_history(Entry& entry, int64_t for_ns);
-  /// Forgets it at once; what is recorded stays.
+  /// Forgets the lease at once; its record in the store stays.
   void forget(const std::string& id);
-  /// It has got a place. \param why  it is pending: "moved", or nothing
+  /// The lease has got a place. \param why  it is pending: "moved", or nothing
   void placed(Entry& entry, std::string_view why);
-  /// Its state or that of a model is another one: for routes, events and watchers.
+  /// Tells routes, events and watchers that the state of the lease, or of one of its models, has changed.
   void publish(Lease& lease);
-  /// Routes have it as it is now.
+  /// Gives the routes the lease as it is now.
   void route(const Entry& entry);
 
  private:
