@@ -1,6 +1,4 @@
 // atoll serve DIR, atoll demo: start atoll with what a folder holds, or with a model that they bring along.
-#include <curl/curl.h>
-
 #include <exception>
 #include <filesystem>
 #include <iostream>
@@ -30,7 +28,6 @@ int run(int argc, char** argv) {
                               error ? cat("/proc/self/exe: ", error.message()) : signals.status().text());
     return kExitFailure;
   }
-  curl_global_init(CURL_GLOBAL_DEFAULT);
   return serve(word, *options, serve_context_of(program), *signals, std::cout, std::cerr);
 }
 

@@ -26,7 +26,4 @@ Result<std::vector<IndexedModel>> read_index(std::string_view text);
 /// it refuses to say.
 Result<std::optional<std::vector<IndexedModel>>> ask_index(const std::string& address, int interrupt);
 
-/// A name as a part of a URL's path, with percent codes, so that no shell sees anything in it.
-std::string path_text(const std::string& name);
-
 }  // namespace atl::serve

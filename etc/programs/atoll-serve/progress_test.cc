@@ -44,10 +44,5 @@ TEST(ServeIndex, IsRead) {
   for (const char* text : {"", "{", "{}", "[1]", "nonsense"}) EXPECT_FALSE(read_index(text).ok()) << text;
 }
 
-TEST(ServePaths, NoShellSeesAnything) {
-  EXPECT_EQ(path_text("a-b_c.9"), "a-b_c.9");
-  EXPECT_EQ(path_text("a b;$(x)\xc3"), "a%20b%3B%24%28x%29%C3");
-}
-
 }  // namespace
 }  // namespace atl::serve

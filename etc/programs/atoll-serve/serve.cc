@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "atoll/core/text.h"
+#include "atoll/lib/http_request.h"
 #include "atoll/runtime/escape.h"
 #include "command_line.h"
 #include "demo.h"
@@ -227,7 +228,7 @@ class Serve {
       const std::string url = cat("http://", options_.http().client_text(), "/v2");
       line += progress_.example().empty()
                   ? cat("; no model is ready; the server: curl ", url)
-                  : cat("; a model: curl ", url, "/models/", path_text(progress_.example()));
+                  : cat("; a model: curl ", url, "/models/", percent_encode(progress_.example()));
     }
     out_ << "serving at " << line << std::endl;
     if (is_demo() && progress_.example() == kDemoModel) show_demo();

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "atoll/lib/http_request.h"
 #include "completion.h"
 #include "views.h"
 
@@ -169,7 +170,8 @@ void Program::add_pool_commands() {
   create->add_option("--memory", memory_, "Memory of each instance, such as 4GiB");
   create->add_flag("--any-backends", any_backends_, "Instances may mix backends");
   CLI::App* remove = command(*pool, "delete", "Delete a pool", [this] {
-    print_pool(context_.out, ask("DELETE", cat("/v2/pools/", escape(name_), force_ ? "?force=true" : "")),
+    print_pool(context_.out,
+               ask("DELETE", cat("/v2/pools/", percent_encode(name_), force_ ? "?force=true" : "")),
                format());
   });
   remove->add_option("NAME", name_, "The pool")->required();
@@ -177,14 +179,14 @@ void Program::add_pool_commands() {
   command(*pool, "list", "All pools",
           [this] { print_pools(context_.out, ask("GET", "/v2/pools"), format()); });
   CLI::App* status = command(*pool, "status", "A pool's instances, and how full they are", [this] {
-    print_pool(context_.out, ask("GET", "/v2/pools/" + escape(name_)), format());
+    print_pool(context_.out, ask("GET", "/v2/pools/" + percent_encode(name_)), format());
   });
   status->alias("show")->add_option("NAME", name_, "The pool")->required();
   CLI::App* update = command(*pool, "update", "Change how many instances a pool has", [this] {
     json body = json::object();
     if (min_) body["min_instances"] = *min_;
     if (max_) body["max_instances"] = *max_;
-    print_pool(context_.out, ask("PATCH", "/v2/pools/" + escape(name_), body), format());
+    print_pool(context_.out, ask("PATCH", "/v2/pools/" + percent_encode(name_), body), format());
   });
   update->add_option("NAME", name_, "The pool")->required();
   update->add_option("--min", min_, "Instances that are kept up");
@@ -248,7 +250,8 @@ void Program::add_lease_commands() {
     print_plan(context_.out, ask("POST", "/v2/leases?dry_run=true", lease_request()), format());
   }));
   CLI::App* list = command(*lease, "list", "All leases", [this] {
-    print_leases(context_.out, ask("GET", pool_.empty() ? "/v2/leases" : "/v2/leases?pool=" + escape(pool_)),
+    print_leases(context_.out,
+                 ask("GET", pool_.empty() ? "/v2/leases" : "/v2/leases?pool=" + percent_encode(pool_)),
                  format());
   });
   list->add_option("-p,--pool", pool_, "Of this pool only");
@@ -256,15 +259,16 @@ void Program::add_lease_commands() {
     of->add_option("LEASE", lease_, "Its id, or a name of it")->required();
   };
   of_lease(command(*lease, "release", "End a lease", [this] {
-    print_lease(context_.out, ask("DELETE", "/v2/leases/" + escape(lease_)), format());
+    print_lease(context_.out, ask("DELETE", "/v2/leases/" + percent_encode(lease_)), format());
   }));
   CLI::App* status = command(*lease, "status", "A lease and its models", [this] {
-    print_lease(context_.out, ask("GET", "/v2/leases/" + escape(lease_)), format());
+    print_lease(context_.out, ask("GET", "/v2/leases/" + percent_encode(lease_)), format());
   });
   of_lease(status->alias("show"));
   CLI::App* renew = command(*lease, "renew", "Let a lease go on", [this] {
     const json body = duration_.empty() ? json::object() : json{{"duration", duration_}};
-    print_lease(context_.out, ask("POST", cat("/v2/leases/", escape(lease_), "/renew"), body), format());
+    print_lease(context_.out, ask("POST", cat("/v2/leases/", percent_encode(lease_), "/renew"), body),
+                format());
   });
   of_lease(renew);
   renew->add_option("-d,--duration", duration_, "From now on; else the lease's own");
@@ -275,13 +279,13 @@ void Program::add_lease_names(CLI::App& lease) {
   CLI::App* name = lease.add_subcommand("name", "Names that stand for leases")->require_subcommand(1);
   CLI::App* create =
       command(*name, "create", "Let a name stand for a lease, in place of another one", [this] {
-        const json made = ask("PUT", "/v2/lease_names/" + escape(name_), {{"lease", lease_}});
+        const json made = ask("PUT", "/v2/lease_names/" + percent_encode(name_), {{"lease", lease_}});
         print_names(context_.out, {{"names", json::array({made})}}, format());
       });
   create->add_option("NAME", name_, "The name")->required();
   create->add_option("LEASE", lease_, "Id of the lease")->required();
   CLI::App* remove = command(*name, "delete", "Delete a name; its lease stays", [this] {
-    const json gone = ask("DELETE", "/v2/lease_names/" + escape(name_));
+    const json gone = ask("DELETE", "/v2/lease_names/" + percent_encode(name_));
     if (format() == Format::kJson) context_.out << gone.dump(2) << '\n';
   });
   remove->add_option("NAME", name_, "The name")->required();
@@ -296,7 +300,7 @@ void Program::add_other_commands() {
   for (const auto& [verb, help] :
        {std::pair{"load", "Load a model"}, std::pair{"unload", "Unload a model"}}) {
     CLI::App* change = command(*model, verb, help, [this, action = verb] {
-      ask("POST", cat("/v2/repository/models/", escape(name_), "/", action), json::object());
+      ask("POST", cat("/v2/repository/models/", percent_encode(name_), "/", action), json::object());
     });
     change->add_option("NAME", name_, "The model")->required();
   }

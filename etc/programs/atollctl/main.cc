@@ -1,5 +1,4 @@
 // atollctl: pools, leases and models of a server, from the command line.
-#include <curl/curl.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -11,7 +10,6 @@
 #include "commands.h"
 
 int main(int argc, char** argv) {
-  curl_global_init(CURL_GLOBAL_DEFAULT);
   const atl::ctl::Context context{
       std::cout, std::cerr, ::isatty(STDERR_FILENO) != 0,
       [](const char* name) -> const char* { return std::getenv(name); },

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "atoll/core/status.h"
+#include "atoll/lib/http_request.h"
 
 namespace atl::ctl {
 
@@ -30,9 +31,6 @@ class Target {
                                 const std::function<void(const nlohmann::json&)>& on_event) = 0;
 };
 
-/// A part of a path, with percent codes.
-std::string escape(const std::string& text);
-
 struct TargetSettings {
   std::string url = "http://127.0.0.1:8000";
   std::string header;   ///< "NAME: VALUE", sent along; empty: none
@@ -40,7 +38,6 @@ struct TargetSettings {
   long timeout_s = 0;   ///< of a call; 0: none
 };
 
-/// By libcurl.
 class HttpTarget final : public Target {
  public:
   explicit HttpTarget(TargetSettings settings) : settings_(std::move(settings)) {}
@@ -50,9 +47,7 @@ class HttpTarget final : public Target {
                         const std::function<void(const nlohmann::json&)>& on_event) override;
 
  private:
-  struct Transfer;
-  Result<Answer> perform(Transfer& transfer, const char* method, const std::string& path,
-                         const nlohmann::json& body);
+  Result<Answer> perform(HttpRequest request, const std::string& path, const nlohmann::json& body);
   const TargetSettings settings_;
 };
 

@@ -93,7 +93,7 @@ PoolService::~PoolService() = default;
 Status PoolService::start(Launcher& launcher, const Placement& placement) {
   launcher_ = &launcher;
   placement_ = &placement;
-  ATOLL_RETURN_IF_ERROR(client_.start(host_.executors()));
+  ATOLL_RETURN_IF_ERROR(client_.start(host_.executors(), "pools-http"));
   publish_routes();
   Result<SerialExecutorPtr> executor = host_.executors().create("pools", {});
   Result<SerialExecutorPtr> files = host_.executors().create("pools-files", {});

@@ -17,7 +17,6 @@
 #include "pools/leases/book/lease_routes.h"
 #include "pools/leases/book/pool_events.h"
 #include "pools/leases/book/pool_manager.h"
-#include "pools/leases/servers/http_client.h"
 #include "pools/leases/servers/http_instance_models.h"
 #include "pools/leases/servers/model_folders.h"
 #include "pools/leases/servers/servers_with_folders.h"

@@ -1,13 +1,13 @@
 /// Sending one document to an HTTP server, and waiting for the answer.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "atoll/core/status.h"
+#include "atoll/lib/http_caller.h"
 
 namespace atl::tracing {
 
@@ -29,24 +29,21 @@ class Transport {
 /// The collector's address with its scheme, which may be left out for http. Errors: INVALID_ARGUMENT it is none.
 Result<std::string> whole_url(const std::string& url);
 
-/// By libcurl: http and https, connections are kept. post() by one thread at a time.
-class CurlTransport final : public Transport {
+/// http and https, connections are kept. post() by one thread at a time.
+class HttpTransport final : public Transport {
  public:
-  /// Errors: INVALID_ARGUMENT the address is none that libcurl can use; INTERNAL libcurl cannot be set up.
+  /// Errors: INVALID_ARGUMENT it is no such address; INTERNAL libcurl cannot be set up.
   static Result<std::unique_ptr<Transport>> create(const std::string& url);
-  virtual ~CurlTransport();
+  virtual ~HttpTransport() = default;
 
   PostResult post(std::string_view body, int64_t timeout_ns) noexcept override;
-  void interrupt(bool refuse) noexcept override;
+  void interrupt(bool refuse) noexcept override { caller_.interrupt(refuse); }
 
  private:
-  CurlTransport() noexcept = default;
+  HttpTransport() = default;
 
-  std::string url_;
-  void* curl_ = nullptr;   // the request
-  void* multi_ = nullptr;  // runs it; unlike the request it can be woken by another thread
-  void* headers_ = nullptr;
-  std::atomic<bool> interrupted_{false};
+  HttpRequest request_;
+  HttpCaller caller_;
 };
 
 }  // namespace atl::tracing

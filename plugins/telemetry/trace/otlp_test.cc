@@ -257,18 +257,18 @@ TEST_F(OtlpTest, StoppingExportsWhatIsLeftUntilTheDeadline) {
   EXPECT_TRUE(host_.log().contains("the server stopped before they were exported"));
 }
 
-TEST(CurlTransport, RefusesOtherAddresses) {
+TEST(HttpTransport, RefusesOtherAddresses) {
   for (const char* url : {"", "ftp://x/", "http://", "file:///etc/passwd", "localhost:port"}) {
-    auto transport = CurlTransport::create(url);
+    auto transport = HttpTransport::create(url);
     ASSERT_FALSE(transport.ok()) << url;
     EXPECT_EQ(transport.status().message(),
               cat("option 'url' is '", url, "', expected [http://]host[:port]/path or https://..."));
   }
 }
 
-TEST(CurlTransport, PostsAndReadsTheAnswer) {
+TEST(HttpTransport, PostsAndReadsTheAnswer) {
   Collector collector({200, 400, 503, 429, 204});
-  auto transport = CurlTransport::create(collector.url().substr(std::string("http://").size()));
+  auto transport = HttpTransport::create(collector.url().substr(std::string("http://").size()));
   ASSERT_TRUE(transport.ok());
   std::string large(100'000, 'x');
   struct {
@@ -287,19 +287,22 @@ TEST(CurlTransport, PostsAndReadsTheAnswer) {
   EXPECT_EQ(first.head.find("Expect:"), std::string::npos);
 }
 
-TEST(CurlTransport, NobodyThereAndNoAnswer) {
+TEST(HttpTransport, NobodyThereAndNoAnswer) {
   std::string url;
   {
     Collector gone;
     url = gone.url();
   }
-  auto nobody = CurlTransport::create(url);
+  auto nobody = HttpTransport::create(url);
   PostResult result = (*nobody)->post("{}", 30 * kNsPerSecond);
   EXPECT_TRUE(result.again);
   EXPECT_EQ(result.status.code(), Code::kUnavailable);
-  EXPECT_NE(result.status.message().find(cat("collector ", url, ": ")), std::string::npos);
+  const size_t host = std::string("http://").size();
+  const std::string server = url.substr(host, url.find('/', host) - host);
+  EXPECT_TRUE(result.status.message().starts_with(cat("collector ", server, ": ")))
+      << result.status.message();
   Collector silent({0});
-  auto transport = CurlTransport::create(silent.url());
+  auto transport = HttpTransport::create(silent.url());
   EXPECT_TRUE((*transport)->post("{}", 50 * kNsPerMs).again);
   std::thread interrupter([&] {
     EXPECT_TRUE(silent.wait_for(1));

@@ -57,7 +57,7 @@ class TracePlugin final : public Plugin {
       exporter_ = std::make_unique<FileExporter>(config_, host_.replaces_running_instance(), host_.clock(),
                                                  host_.log(), counts_);
     } else {
-      auto transport = CurlTransport::create(config_.url);
+      auto transport = HttpTransport::create(config_.url);
       if (!transport.ok()) return std::move(transport).status();
       exporter_ = std::make_unique<OtlpExporter>(config_, std::move(transport).value(), ids_, host_.clock(),
                                                  host_.log(), counts_);

@@ -4,10 +4,10 @@
 #include <boost/beast/core/string.hpp>
 #include <utility>
 
+#include "atoll/lib/http_request.h"
 #include "pools/leases/api/json_answers.h"
 #include "pools/leases/api/json_requests.h"
 #include "pools/leases/api/query.h"
-#include "pools/leases/servers/http_client.h"
 
 namespace atl::pools {
 namespace {
@@ -144,7 +144,7 @@ void HttpCalls::serve(const std::shared_ptr<Call>& shared) {
   if (!call.query_error.ok()) return call.refuse(call.query_error);
   const auto rest_behind = [&](std::string_view prefix) -> std::optional<std::string> {
     if (!call.path.starts_with(prefix)) return std::nullopt;
-    return HttpClient::unescape(std::string_view(call.path).substr(prefix.size()));
+    return percent_decode(std::string_view(call.path).substr(prefix.size()));
   };
   if (call.path == "/v2/pools") return serve_pools(call);
   if (call.path == "/v2/leases") return serve_leases(shared);

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "atoll/core/utf8.h"
-#include "pools/leases/servers/http_client.h"
+#include "atoll/lib/http_request.h"
 
 namespace atl::pools {
 namespace {
@@ -24,9 +24,9 @@ Result<Query> Query::parse(std::string_view text) {
     text.remove_prefix(std::min(part.size() + 1, text.size()));
     if (part.empty()) continue;
     const size_t equals = std::min(part.find('='), part.size());
-    const std::string name = HttpClient::unescape(part.substr(0, equals));
+    const std::string name = percent_decode(part.substr(0, equals));
     const std::string_view value = part.substr(std::min(equals + 1, part.size()));
-    if (!query.values_.emplace(name, HttpClient::unescape(value)).second)
+    if (!query.values_.emplace(name, percent_decode(value)).second)
       return invalid_argument("the query has '", shown(name), "' twice");
   }
   return query;

@@ -5,6 +5,7 @@
 
 #include "atoll/core/utf8.h"
 #include "atoll/lib/checked_document.h"
+#include "atoll/pools/launcher.h"
 
 namespace atl::pools {
 namespace answers {
@@ -138,7 +139,20 @@ Status status_of(Result<HttpAnswer>& answer) {
 }
 
 std::string path_of(std::string_view before, const std::string& model, std::string_view behind) {
-  return cat(before, HttpClient::escape(model), behind);
+  return cat(before, percent_encode(model), behind);
+}
+
+HttpRequest read_call(const ServerAddress& server, std::string_view path, int64_t timeout_ns) {
+  return {.url = cat("http://", server.http.text(), path), .timeout_ns = timeout_ns};
+}
+
+/// Shows the server its key, if it has one.
+HttpRequest control_call(const ModelServer& server, std::string_view path, int64_t timeout_ns) {
+  HttpRequest request = read_call(server.address, path, timeout_ns);
+  request.method = "POST";
+  request.body = "{}";
+  if (!server.key.empty()) request.headers = {cat(kServerKeyHeader, ": ", server.key)};
+  return request;
 }
 
 /// Ends a call with what `read` finds in the body of its answer.
@@ -169,7 +183,7 @@ void HttpInstanceModels::call(HttpRequest request, HttpClient::Done done) {
 }
 
 void HttpInstanceModels::check_ready(const ServerAddress& server, Done done) {
-  call({server.http, "/v2/health/live", false, {}, {}, settings_.call_timeout_ns},
+  call(read_call(server, "/v2/health/live", settings_.call_timeout_ns),
        [done = std::move(done)](Result<HttpAnswer> answer) { done(status_of(answer)); });
 }
 
@@ -189,13 +203,13 @@ void HttpInstanceModels::find_models(const ModelServer& server,
 }
 
 HttpRequest HttpInstanceModels::index_of(const ModelServer& server) const {
-  return {server.address.http, "/v2/repository/index", true, "{}", server.key, settings_.call_timeout_ns};
+  return control_call(server, "/v2/repository/index", settings_.call_timeout_ns);
 }
 
 void HttpInstanceModels::load(const ModelServer& server, const LeaseModel& model, Done done) {
-  call({server.address.http, path_of("/v2/repository/models/", model.name, "/load"), true, "{}", server.key,
-        settings_.load_timeout_ns},
-       [done = std::move(done)](Result<HttpAnswer> answer) { done(status_of(answer)); });
+  call(
+      control_call(server, path_of("/v2/repository/models/", model.name, "/load"), settings_.load_timeout_ns),
+      [done = std::move(done)](Result<HttpAnswer> answer) { done(status_of(answer)); });
 }
 
 void HttpInstanceModels::unload(const ModelServer& server, const std::string& model, Done done) {
@@ -204,8 +218,7 @@ void HttpInstanceModels::unload(const ModelServer& server, const std::string& mo
   unload->model = model;
   unload->give_up_ns = clock_.now_ns() + settings_.load_timeout_ns;
   unload->done = std::move(done);
-  call({server.address.http, path_of("/v2/repository/models/", model, "/unload"), true, "{}", server.key,
-        settings_.call_timeout_ns},
+  call(control_call(server, path_of("/v2/repository/models/", model, "/unload"), settings_.call_timeout_ns),
        [this, unload](Result<HttpAnswer> answer) {
          if (!answer.ok()) return unload->done(answer.status().clone());
          unload->refused = status_of(answer);
@@ -232,12 +245,12 @@ void HttpInstanceModels::look_whether_unloaded(std::shared_ptr<Unload> unload) {
 
 void HttpInstanceModels::find_backends(const ServerAddress& server, const std::string& model,
                                        std::function<void(Result<std::vector<std::string>>)> done) {
-  call({server.http, path_of("/v2/models/", model, "/config"), false, {}, {}, settings_.call_timeout_ns},
+  call(read_call(server, path_of("/v2/models/", model, "/config"), settings_.call_timeout_ns),
        read_by(&answers::backends_of, std::move(done)));
 }
 
 void HttpInstanceModels::read_use(const ServerAddress& server, std::function<void(Result<UseByModel>)> done) {
-  call({server.http, "/v2/models/stats", false, {}, {}, settings_.call_timeout_ns},
+  call(read_call(server, "/v2/models/stats", settings_.call_timeout_ns),
        read_by(&answers::use_of, std::move(done)));
 }
 

@@ -10,7 +10,7 @@
 
 #include "atoll/core/clock.h"
 #include "atoll/core/executor.h"
-#include "pools/leases/servers/http_client.h"
+#include "atoll/lib/http_client.h"
 #include "pools/leases/servers/instance_models.h"
 #include "pools/leases/servers/use_watch.h"
 

@@ -115,7 +115,7 @@ class HttpInstanceModelsTest : public testing::Test {
     Result<SerialExecutorPtr> made = threads.create("pools", {});
     EXPECT_TRUE(made.ok());
     executor = std::move(made).value();
-    EXPECT_TRUE(client.start(threads).ok());
+    EXPECT_TRUE(client.start(threads, "calls").ok());
   }
   ~HttpInstanceModelsTest() override {
     client.stop();

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "atoll/core/host_port.h"
-#include "pools/leases/servers/http_client.h"
+#include "atoll/lib/http_request.h"
 
 namespace atl::pools {
 

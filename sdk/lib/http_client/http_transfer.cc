@@ -1,0 +1,117 @@
+#include "http_transfer.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "atoll/core/clock.h"
+
+namespace atl {
+namespace {
+
+struct CurlTextDeleter {
+  void operator()(char* text) const noexcept { curl_free(text); }
+};
+using CurlText = std::unique_ptr<char, CurlTextDeleter>;
+
+constexpr std::string_view kPlain = "http://";
+
+/// How messages name the server: HOST:PORT, with the scheme if it is not http.
+std::string_view server_of(std::string_view url) {
+  if (url.starts_with(kPlain)) url.remove_prefix(kPlain.size());
+  const size_t scheme = url.find("://");
+  return url.substr(0, url.find('/', scheme == std::string_view::npos ? 0 : scheme + 3));
+}
+
+}  // namespace
+
+std::string percent_encode(const std::string& text) {
+  const CurlText encoded(curl_easy_escape(nullptr, text.data(), static_cast<int>(text.size())));
+  return encoded == nullptr ? std::string() : std::string(encoded.get());
+}
+
+std::string percent_decode(std::string_view text) {
+  if (text.empty()) return {};  // libcurl takes a size of 0 for a text that ends somewhere
+  int size = 0;
+  const CurlText plain(curl_easy_unescape(nullptr, text.data(), static_cast<int>(text.size()), &size));
+  return plain == nullptr ? std::string() : std::string(plain.get(), static_cast<size_t>(size));
+}
+
+bool is_http_url(const std::string& url) {
+  CURLU* const parsed = curl_url();
+  const CURLUcode code = curl_url_set(parsed, CURLUPART_URL, url.c_str(), 0);
+  curl_url_cleanup(parsed);
+  return code == CURLUE_OK && (url.starts_with(kPlain) || url.starts_with("https://"));
+}
+
+Status set_up_curl() noexcept {
+  static const CURLcode code = curl_global_init(CURL_GLOBAL_ALL);
+  return code == CURLE_OK ? Status() : internal_error("libcurl: ", curl_easy_strerror(code));
+}
+
+HttpTransfer::~HttpTransfer() {
+  curl_easy_cleanup(curl_);
+  curl_slist_free_all(headers_);
+}
+
+size_t HttpTransfer::receive(char* bytes, size_t size, size_t count, void* transfer) {
+  auto& self = *static_cast<HttpTransfer*>(transfer);
+  std::string& body = self.answer_.body;
+  if (body.size() + size * count > self.request_.answer_bytes_max) return 0;
+  body.append(bytes, size * count);
+  if (self.request_.on_body != nullptr) self.request_.on_body(body);
+  return size * count;
+}
+
+CURL* HttpTransfer::prepare() {
+  curl_ = curl_easy_init();
+  if (curl_ == nullptr) return nullptr;
+  curl_easy_setopt(curl_, CURLOPT_URL, request_.url.c_str());
+  curl_easy_setopt(curl_, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl_, CURLOPT_CUSTOMREQUEST, request_.method.c_str());
+  curl_easy_setopt(curl_, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(curl_, CURLOPT_ERRORBUFFER, failure_);
+  curl_easy_setopt(curl_, CURLOPT_WRITEFUNCTION, &receive);
+  curl_easy_setopt(curl_, CURLOPT_WRITEDATA, this);
+  if (!request_.uses_proxy) curl_easy_setopt(curl_, CURLOPT_PROXY, "");
+  if (!request_.ca_file.empty()) curl_easy_setopt(curl_, CURLOPT_CAINFO, request_.ca_file.c_str());
+  if (request_.timeout_ns > 0) {
+    const int64_t timeout_ms =
+        std::clamp<int64_t>(request_.timeout_ns / kNsPerMs, 1, std::numeric_limits<int32_t>::max());
+    curl_easy_setopt(curl_, CURLOPT_TIMEOUT_MS, static_cast<long>(timeout_ms));
+  }
+  for (const std::string& header : request_.headers) headers_ = curl_slist_append(headers_, header.c_str());
+  if (!request_.body.empty()) {
+    headers_ = curl_slist_append(headers_, "Content-Type: application/json");
+    headers_ = curl_slist_append(headers_, "Expect:");  // else libcurl may wait for a "100 Continue"
+    curl_easy_setopt(curl_, CURLOPT_POSTFIELDS, request_.body.data());
+    curl_easy_setopt(curl_, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
+  }
+  curl_easy_setopt(curl_, CURLOPT_HTTPHEADER, headers_);
+  return curl_;
+}
+
+Result<HttpAnswer> HttpTransfer::finish(CURLcode code) {
+  const std::string_view server = server_of(request_.url);
+  switch (code) {
+    case CURLE_OK:
+      break;
+    case CURLE_OPERATION_TIMEDOUT:
+      return make_status(Code::kDeadlineExceeded, server, " did not answer in ",
+                         request_.timeout_ns / kNsPerMs, " ms");
+    case CURLE_WRITE_ERROR:
+      return make_status(Code::kResourceExhausted, server, " answered more than ", request_.answer_bytes_max,
+                         " bytes");
+    case CURLE_ABORTED_BY_CALLBACK:
+      return make_status(Code::kCancelled, server, ": the call was given up");
+    default:
+      return unavailable(server, ": ", *failure_ != '\0' ? failure_ : curl_easy_strerror(code));
+  }
+  long status = 0;
+  curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &status);
+  answer_.status = static_cast<int>(status);
+  return std::move(answer_);
+}
+
+}  // namespace atl

@@ -1,0 +1,40 @@
+/// One call in libcurl's hands.
+#pragma once
+
+#include <curl/curl.h>
+
+#include "atoll/core/status.h"
+#include "atoll/lib/http_request.h"
+
+namespace atl {
+
+/// Longest time that a thread waits in libcurl without looking around. It is woken earlier.
+inline constexpr int kCurlPollMs = 1'000;
+
+/// libcurl, set up once a process. Errors: INTERNAL it cannot be.
+Status set_up_curl() noexcept;
+
+class HttpTransfer {
+ public:
+  /// \param request  outlives the transfer
+  explicit HttpTransfer(const HttpRequest& request) noexcept : request_(request) {}
+  HttpTransfer(const HttpTransfer&) = delete;
+  HttpTransfer& operator=(const HttpTransfer&) = delete;
+  ~HttpTransfer();
+
+  /// \returns the handle, to be driven; null: libcurl gives none
+  CURL* prepare();
+  /// What became of it. \param code  libcurl's of the transfer that is over
+  Result<HttpAnswer> finish(CURLcode code);
+
+ private:
+  static size_t receive(char* bytes, size_t size, size_t count, void* transfer);
+
+  const HttpRequest& request_;
+  HttpAnswer answer_;
+  CURL* curl_ = nullptr;
+  curl_slist* headers_ = nullptr;
+  char failure_[CURL_ERROR_SIZE] = "";
+};
+
+}  // namespace atl
