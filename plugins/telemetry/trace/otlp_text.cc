@@ -4,7 +4,7 @@
 
 #include "atoll/core/text.h"
 #include "atoll/lib/hex.h"
-#include "telemetry/trace/json_text.h"
+#include "atoll/lib/json_writer.h"
 
 namespace atl::tracing {
 namespace {
@@ -89,19 +89,17 @@ std::vector<Span> spans_of(const Record& record, IdSource& ids) {
   return spans;
 }
 
-void write_attribute(JsonWriter& json, std::string_view key, const char* type, std::string_view value) {
+void write_attribute(CheckedWriter& json, std::string_view key, const char* type, std::string_view value) {
   json.StartObject();
-  write_key(json, "key");
-  write_text(json, key);
+  write_member(json, "key", key);
   write_key(json, "value");
   json.StartObject();
-  write_key(json, type);
-  write_text(json, value);
+  write_member(json, type, value);
   json.EndObject();
   json.EndObject();
 }
 
-void write_attributes(JsonWriter& json, const RecordedRequest& request) {
+void write_attributes(CheckedWriter& json, const RecordedRequest& request) {
   write_key(json, "attributes");
   json.StartArray();
   // 64-bit integers are strings in this encoding.
@@ -115,29 +113,22 @@ void write_attributes(JsonWriter& json, const RecordedRequest& request) {
   json.EndArray();
 }
 
-void write_time(JsonWriter& json, const char* key, int64_t host_ns, const Record& record) {
-  write_key(json, key);
-  write_text(json, cat(std::max<int64_t>(host_ns + record.wall_offset_ns, 0)));
+void write_time(CheckedWriter& json, const char* key, int64_t host_ns, const Record& record) {
+  write_member(json, key, cat(std::max<int64_t>(host_ns + record.wall_offset_ns, 0)));
 }
 
-void write_span(JsonWriter& json, const Span& span, const Record& record) {
+void write_span(CheckedWriter& json, const Span& span, const Record& record) {
   json.StartObject();
-  write_key(json, "traceId");
-  write_text(json, hex(record.trace_id));
-  write_key(json, "spanId");
-  write_text(json, hex(span.id));
+  write_member(json, "traceId", hex(record.trace_id));
+  write_member(json, "spanId", hex(span.id));
   if (span.parent != SpanId{}) {
-    write_key(json, "parentSpanId");
-    write_text(json, hex(span.parent));
+    write_member(json, "parentSpanId", hex(span.parent));
   }
   if (!record.tracestate.empty()) {
-    write_key(json, "traceState");
-    write_text(json, record.tracestate);
+    write_member(json, "traceState", record.tracestate);
   }
-  write_key(json, "name");
-  write_text(json, span.name);
-  write_key(json, "kind");
-  json.Int(kSpanKindServer);
+  write_member(json, "name", span.name);
+  write_member(json, "kind", kSpanKindServer);
   write_time(json, "startTimeUnixNano", span.start_ns, record);
   write_time(json, "endTimeUnixNano", span.end_ns, record);
   if (span.request != nullptr) write_attributes(json, *span.request);
@@ -146,20 +137,19 @@ void write_span(JsonWriter& json, const Span& span, const Record& record) {
   for (const RecordedEvent* event : span.events) {
     json.StartObject();
     write_time(json, "timeUnixNano", event->timestamp_ns, record);
-    write_key(json, "name");
-    write_text(json, event->name());
+    write_member(json, "name", event->name());
     json.EndObject();
   }
   json.EndArray();
   json.EndObject();
 }
 
-void begin_list(JsonWriter& json, const char* key) {
+void begin_list(CheckedWriter& json, const char* key) {
   write_key(json, key);
   json.StartArray();
   json.StartObject();
 }
-void end_list(JsonWriter& json) {
+void end_list(CheckedWriter& json) {
   json.EndObject();
   json.EndArray();
 }
@@ -169,7 +159,7 @@ void end_list(JsonWriter& json) {
 std::string otlp_text(std::span<const std::unique_ptr<Record>> records,
                       std::span<const std::pair<std::string, std::string>> resource, IdSource& ids) {
   CheckedBuffer buffer;
-  JsonWriter json(buffer);
+  CheckedWriter json(buffer);
   json.StartObject();
   begin_list(json, "resourceSpans");
   write_key(json, "resource");
@@ -182,8 +172,7 @@ std::string otlp_text(std::span<const std::unique_ptr<Record>> records,
   begin_list(json, "scopeSpans");
   write_key(json, "scope");
   json.StartObject();
-  write_key(json, "name");
-  write_text(json, kScopeName);
+  write_member(json, "name", kScopeName);
   json.EndObject();
   write_key(json, "spans");
   json.StartArray();

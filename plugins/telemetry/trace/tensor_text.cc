@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "atoll/core/text.h"
+#include "atoll/lib/json_writer.h"
 #include "atoll/request/number_type.h"
-#include "telemetry/trace/json_text.h"
 
 namespace atl::tracing {
 namespace {
@@ -47,7 +47,7 @@ std::string texts(std::string_view bytes) {
     bytes.remove_prefix(sizeof size);
     if (size > bytes.size()) break;  // cut, or not what it says it is
     buffer.Clear();
-    JsonWriter json(buffer);
+    CheckedWriter json(buffer);
     write_text(json, bytes.substr(0, size));
     separate(out);
     out.append(buffer.GetString(), buffer.GetSize());

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <limits>
 
+#include "atoll/lib/json_writer.h"
 #include "telemetry/trace/file_text.h"
-#include "telemetry/trace/json_text.h"
 #include "telemetry/trace/tensor_text.h"
 #include "telemetry/trace/testing/trace_bench.h"
 
