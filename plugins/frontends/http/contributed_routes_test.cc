@@ -51,6 +51,20 @@ class ContributedRoutesTest : public HttpFrontendTest {
   }
 };
 
+TEST_F(ContributedRoutesTest, ACodedSlashIsPartOfANameOnlyWhereAnyRestIsTaken) {
+  Provider provider({{"/v1/models/*", kHttpGet, "x.models"}, {"/v1/whole%2Fpath", kHttpGet, "x.models"}});
+  provider.answer = [](std::string_view, HttpExchange& exchange) {
+    exchange.answer({}, std::string(exchange.path()));
+  };
+  start();
+  bring("models", provider);
+  EXPECT_EQ(get("/v1/models/org%2Fname").body, "/v1/models/org%2Fname") << "as it was sent";
+  for (const char* path : {"/v1/models/a%2F%2e%2e", "/v1/models/%00", "/v1/models/a%5cb", "/v1/models/%zz",
+                           "/v1/whole%2Fpath", "/v1/other%2Fname", "/v2/models/org%2Fname"}) {
+    EXPECT_EQ(get(path).status, 400) << path;
+  }
+}
+
 TEST_F(ContributedRoutesTest, WholePathsAndPrefixes) {
   Provider provider({{"/a", kHttpGet | kHttpPost, "metadata"},
                      {"/ui/*", kHttpGet, "x.ui"},

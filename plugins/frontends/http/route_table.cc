@@ -128,17 +128,25 @@ bool find_route(std::string_view path, Route* route) noexcept {
   return false;
 }
 
-bool has_unsafe_percent_code(std::string_view path) noexcept {
+namespace {
+
+bool has_unsafe_code(std::string_view path, bool allows_slash) noexcept {
   for (size_t at = path.find('%'); at != std::string_view::npos; at = path.find('%', at + 1)) {
     if (at + 2 >= path.size()) return true;
     const int high = hex_digit(path[at + 1]);
     const int low = hex_digit(path[at + 2]);
     if (high < 0 || low < 0) return true;
     const int code = high * 16 + low;
-    if (code < 0x20 || code == 0x7F || code == '.' || code == '/' || code == '\\') return true;
+    if (code < 0x20 || code == 0x7F || code == '.' || code == '\\' || (code == '/' && !allows_slash))
+      return true;
   }
   return false;
 }
+
+}  // namespace
+
+bool has_unsafe_percent_code(std::string_view path) noexcept { return has_unsafe_code(path, false); }
+bool has_unsafe_percent_code_but_slash(std::string_view path) noexcept { return has_unsafe_code(path, true); }
 
 bool decode_names(Route* route, std::vector<char>* storage) {
   std::string_view* const names[] = {&route->model, &route->version, &route->repository, &route->region};

@@ -45,6 +45,8 @@ struct HttpRoute {
   /// Compared byte for byte with the path as the client sends it, percent codes included, without its query:
   /// "/v1/chat". A '*' at the end stands for any rest: "/ui/*" takes "/ui/" and "/ui/a/b". A whole path wins
   /// over those with '*', and of these the longest. Begins with '/'; at most 1,024 bytes.
+  /// Percent codes of control characters, '.' and backslash are refused by the frontend, and so are those of '/' but
+  /// where a '*' takes the rest: "/v1/models/org%2Fname" reaches "/v1/models/*".
   std::string path;
   /// Bits of HttpMethods, at least one.
   uint32_t methods = 0;

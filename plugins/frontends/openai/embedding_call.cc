@@ -1,0 +1,116 @@
+#include "frontends/openai/embedding_call.h"
+
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "atoll/core/guarded.h"
+#include "frontends/openai/answers.h"
+#include "frontends/openai/model_role.h"
+
+namespace atl::frontends::openai {
+namespace {
+
+template <class Float>
+std::vector<float> floats_in(const Buffer& buffer) {
+  std::vector<Float> values(buffer.size_bytes / sizeof(Float));
+  if (!values.empty()) std::memcpy(values.data(), buffer.data, values.size() * sizeof(Float));
+  return std::vector<float>(values.begin(), values.end());
+}
+
+/// The first `dimensions`, with a length of 1 again.
+void cut(std::vector<float>& values, size_t dimensions) {
+  if (dimensions == 0 || dimensions >= values.size()) return;
+  values.resize(dimensions);
+  double sum = 0;
+  for (float value : values) sum += double{value} * value;
+  if (sum <= 0) return;
+  const double length = std::sqrt(sum);
+  for (float& value : values) value = static_cast<float>(value / length);
+}
+
+}  // namespace
+
+class EmbeddingCall::Item final : public InnerRequest {
+ public:
+  explicit Item(EmbeddingCall& call) : call_(call) {}
+  virtual ~Item() = default;
+
+  std::vector<float> values;
+
+ private:
+  void on_response(Response* response, uint32_t) noexcept override {
+    if (response == nullptr || call_.has_failed()) return;
+    if (!response->error.ok()) return call_.fail(error_of(response->error, request.retry_after_ms));
+    Status status = guarded("reading the embedding", [&] { return read(*response); });
+    if (!status.ok()) call_.fail(error_of(status));
+  }
+  Status read(const Response& response) {
+    for (const OutputTensor& output : response.outputs) {
+      if (output.name != kEmbedding) continue;
+      if (output.buffer.kind == MemoryKind::kGpu)
+        return internal_error("the embedding is in memory of a GPU");
+      ATOLL_RETURN_IF_ERROR(wait_until_ready(output.buffer));
+      values = output.datatype == DataType::kFp64 ? floats_in<double>(output.buffer)
+                                                  : floats_in<float>(output.buffer);
+      for (float value : values) {
+        // JSON has no word for these.
+        if (!std::isfinite(value))
+          return internal_error("the embedding has a value that is no finite number");
+      }
+    }
+    return {};
+  }
+  void on_end() noexcept override { call_.part_done(); }
+
+  EmbeddingCall& call_;
+};
+
+EmbeddingCall::EmbeddingCall(OpenAiContext& context, HttpExchange& exchange, EmbeddingRequest request,
+                             CallOrigin head, ModelRef model, Pass pass)
+    : GroupCall(context, exchange, std::move(head), std::move(model), std::move(pass)),
+      request_(std::move(request)) {}
+
+EmbeddingCall::~EmbeddingCall() = default;
+
+void EmbeddingCall::start(OpenAiContext& context, HttpExchange& exchange, EmbeddingRequest request,
+                          CallOrigin head, ModelRef model, Pass pass) {
+  auto* const call = new EmbeddingCall(context, exchange, std::move(request), std::move(head),
+                                       std::move(model), std::move(pass));
+  Status made = guarded("making the requests", [&] {
+    call->make_items();
+    return Status();
+  });
+  if (!made.ok()) {
+    call->fail(error_of(made));
+    call->items_.clear();
+  }
+  call->expect(call->items_.size());
+  for (const std::unique_ptr<Item>& item : call->items_) call->submit(*item);
+  call->release_start();
+}
+
+void EmbeddingCall::make_items() {
+  for (const std::string& text : request_.texts) texts_.push_back(encoded(text));
+  for (const std::string& text : texts_) {
+    Request& inner = items_.emplace_back(std::make_unique<Item>(*this))->request;
+    add_text(inner, info(), kTextInput, text);
+    add_wanted(inner, info(), kEmbedding);
+  }
+}
+
+void EmbeddingCall::finish(const ApiError* failure) noexcept {
+  if (failure != nullptr) return answer_error(exchange(), *failure);
+  Result<std::string> json = guarded("writing the embeddings", [&]() -> Result<std::string> {
+    std::vector<std::vector<float>> embeddings;
+    for (const std::unique_ptr<Item>& item : items_) {
+      cut(item->values, static_cast<size_t>(request_.dimensions));
+      embeddings.push_back(std::move(item->values));
+    }
+    return embeddings_json(request_.model, embeddings, request_.is_base64);
+  });
+  if (!json.ok()) return answer_error(exchange(), error_of(json.status()));
+  exchange().answer({.content_type = kJsonType}, std::move(json).value());
+}
+
+}  // namespace atl::frontends::openai

@@ -1,0 +1,265 @@
+#include "frontends/openai/openai_routes.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "atoll/testing/recorded_metrics.h"
+#include "frontends/openai/testing/routes_fixture.h"
+
+namespace atl::frontends::openai {
+namespace {
+
+class OpenAiRoutesTest : public testing::Test {
+ protected:
+  using Headers = std::vector<std::pair<std::string, std::string>>;
+
+  test::ReceivedHttpReply ask(const std::string& method, const std::string& path, std::string body = {},
+                              Headers headers = {}) {
+    test::FakeHttpExchange exchange({method, path, {}, std::move(headers), std::move(body)});
+    const bool is_one = path.starts_with("/v1/models/");
+    exchange.send_to(*scripted.routes, is_one ? "/v1/models/*" : path);
+    EXPECT_TRUE(exchange.wait_end(std::chrono::minutes(1)));
+    for (const std::string& problem : exchange.problems()) ADD_FAILURE() << problem;
+    return exchange.reply();
+  }
+  test::ReceivedHttpReply complete(const std::string& body) { return ask("POST", "/v1/completions", body); }
+  test::ReceivedHttpReply chat(const std::string& more, const std::string& model = "canned") {
+    return ask("POST", "/v1/chat/completions",
+               cat(R"({"model":")", model, R"(","messages":[{"role":"user","content":"hi"}])", more, "}"));
+  }
+  /// The text of a stream's events, one a line, without what differs from call to call.
+  static std::string events(std::string body) {
+    std::string lines;
+    for (size_t end; (end = body.find("\n\n")) != std::string::npos; body.erase(0, end + 2)) {
+      std::string line = body.substr(0, end);
+      if (const size_t id = line.find("\"id\":"); id != std::string::npos)
+        line.erase(id, line.find("\"choices\"") - id);
+      lines += line + "\n";
+    }
+    return lines + body;
+  }
+
+  ScriptedRoutes scripted;
+};
+
+TEST_F(OpenAiRoutesTest, ModelsWithARoleAreListed) {
+  const test::ReceivedHttpReply reply = ask("GET", "/v1/models");
+  EXPECT_EQ(reply.status, 200);
+  std::vector<std::string> ids;
+  for (size_t at = 0; (at = reply.body.find("\"id\":\"", at)) != std::string::npos;) {
+    at += 6;
+    ids.push_back(reply.body.substr(at, reply.body.find('"', at) - at));
+  }
+  EXPECT_EQ(ids, (std::vector<std::string>{"canned", "gpt-4o", "org/e", "plain"}));
+  EXPECT_EQ(ask("GET", "/v1/models/org%2Fe").status, 200);
+  EXPECT_EQ(ask("GET", "/v1/models/org/e").status, 200);
+  const test::ReceivedHttpReply none = ask("GET", "/v1/models/numbers%2Fx");
+  EXPECT_EQ(none.status, 404);
+  EXPECT_EQ(
+      none.body,
+      R"({"error":{"message":"The model 'numbers/x' does not exist or is not served.","type":"not_found_error",)"
+      R"("param":"model","code":"model_not_found"}})");
+}
+
+TEST_F(OpenAiRoutesTest, AChatIsAnswered) {
+  const test::ReceivedHttpReply reply = chat("");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.content_type, "application/json");
+  EXPECT_TRUE(reply.body.starts_with(R"({"id":"chatcmpl-)")) << reply.body;
+  EXPECT_NE(reply.body.find(R"("object":"chat.completion")"), std::string::npos);
+  EXPECT_NE(
+      reply.body.find(
+          R"("choices":[{"index":0,"message":{"role":"assistant","content":"Hello world"},"logprobs":null,"finish_reason":"stop"}],)"
+          R"("usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}})"),
+      std::string::npos)
+      << reply.body;
+}
+
+TEST_F(OpenAiRoutesTest, AChatIsStreamed) {
+  const test::ReceivedHttpReply reply = chat(R"(,"stream":true,"stream_options":{"include_usage":true})");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.content_type, "text/event-stream; charset=utf-8");
+  const auto event = [](const std::string& delta, const std::string& reason) {
+    return cat(R"(data: {"choices":[{"index":0,"delta":)", delta, R"(,"logprobs":null,"finish_reason":)",
+               reason, R"(}],"usage":null})", "\n");
+  };
+  EXPECT_EQ(
+      events(reply.body),
+      event(R"({"role":"assistant","content":""})", "null") + event(R"({"content":"Hel"})", "null") +
+          event(R"({"content":"lo wor"})", "null") + event(R"({"content":"ld"})", "null") +
+          event("{}", "\"stop\"") +
+          "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":4,\"total_tokens\":7}}\n"
+          "data: [DONE]\n");
+}
+
+TEST_F(OpenAiRoutesTest, TheUsageComesOnlyIfItIsAskedFor) {
+  const std::string body = chat(R"(,"stream":true)").body;
+  EXPECT_EQ(body.find("usage"), std::string::npos) << body;
+  EXPECT_EQ(body.find("\"choices\":[]"), std::string::npos) << body;
+}
+
+TEST_F(OpenAiRoutesTest, TheModelIsToldWhatIsAskedFor) {
+  std::vector<std::string> asked;
+  scripted.canned->respond = [&](Request& request) {
+    asked.push_back(text_in(request, "text_input") + text_in(request, "sampling_parameters"));
+    send_piece(request, "x", 1, kFinal);
+    (void)request.release().ok();
+  };
+  EXPECT_EQ(complete(R"({"model":"gpt-4o","prompt":["a","b"],"n":2,"seed":5,"temperature":0})").status, 200);
+  EXPECT_EQ(asked, (std::vector<std::string>{R"(a{"temperature":0,"seed":5,"max_tokens":16})",
+                                             R"(a{"temperature":0,"seed":6,"max_tokens":16})",
+                                             R"(b{"temperature":0,"seed":5,"max_tokens":16})",
+                                             R"(b{"temperature":0,"seed":6,"max_tokens":16})"}));
+  asked.clear();
+  EXPECT_EQ(chat("").status, 200);
+  EXPECT_EQ(asked, (std::vector<std::string>{"<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n{}"}));
+}
+
+TEST_F(OpenAiRoutesTest, TheEndIsSaidAsItWas) {
+  EXPECT_NE(chat(R"(,"max_tokens":4)").body.find(R"("finish_reason":"length")"), std::string::npos);
+  EXPECT_NE(chat(R"(,"max_tokens":5)").body.find(R"("finish_reason":"stop")"), std::string::npos);
+  scripted.canned->respond = [](Request& request) {
+    Response* const response = request.sink->new_response();
+    add_text(*response, "text_output", "x");
+    add_text(*response, "finish_reason", "length");
+    response->send(kFinal);
+    (void)request.release().ok();
+  };
+  EXPECT_NE(chat("").body.find(R"("finish_reason":"length")"), std::string::npos);
+}
+
+TEST_F(OpenAiRoutesTest, AStopStringEndsTheModelsWork) {
+  bool was_cancelled = false;
+  scripted.canned->respond = [&](Request& request) {
+    send_piece(request, "Hello w", 1, 0);
+    send_piece(request, "orld", 1, 0);
+    was_cancelled = request.cancelled();
+    Response* const response = request.sink->new_response();
+    response->send_error(Status(Code::kCancelled, "cancelled"));
+    (void)request.release().ok();
+  };
+  const std::string body = chat(R"(,"stop":["wor"])").body;
+  EXPECT_NE(body.find(R"("content":"Hello ")"), std::string::npos) << body;
+  EXPECT_NE(body.find(R"("finish_reason":"stop")"), std::string::npos) << body;
+  EXPECT_TRUE(was_cancelled);
+}
+
+TEST_F(OpenAiRoutesTest, APlainModelIsAskedForNothingItCannotDo) {
+  EXPECT_NE(complete(R"({"model":"plain","prompt":"say it"})").body.find(R"("text":"say it")"),
+            std::string::npos);
+  EXPECT_NE(complete(R"({"model":"plain","prompt":"say it","stop":"it","temperature":1})")
+                .body.find(R"("text":"say ")"),
+            std::string::npos);
+  for (const char* const field : {"temperature", "seed", "max_tokens"}) {
+    const test::ReceivedHttpReply reply = complete(cat(R"({"model":"plain","prompt":"a",")", field, "\":2}"));
+    EXPECT_EQ(reply.status, 400);
+    EXPECT_NE(reply.body.find(cat("\"param\":\"", field, "\"")), std::string::npos) << reply.body;
+  }
+}
+
+TEST_F(OpenAiRoutesTest, WhatCannotBeAskedIsRefused) {
+  EXPECT_EQ(complete(R"({"model":"none","prompt":"a"})").status, 404);
+  EXPECT_EQ(complete(R"({"model":"lost","prompt":"a"})").status, 404);
+  EXPECT_EQ(complete(R"({"model":"numbers","prompt":"a"})").status, 400);
+  EXPECT_EQ(complete(R"({"model":"org/e","prompt":"a"})").status, 400);
+  EXPECT_EQ(ask("POST", "/v1/embeddings", R"({"model":"canned","input":"a"})").status, 400);
+  EXPECT_EQ(ask("POST", "/v1/completions", R"({"model":"plain","prompt":"a"})",
+                {{"X-Tenant", "a"}, {"x-tenant", "b"}})
+                .status,
+            400);
+}
+
+TEST_F(OpenAiRoutesTest, TheTenantGoesWithTheRequest) {
+  std::string tenant;
+  uint32_t flags = 1;
+  scripted.plain->respond = [&](Request& request) {
+    tenant = request.tenant;
+    flags = request.call_flags;
+    send_piece(request, "", 0, kFinal);
+    (void)request.release().ok();
+  };
+  EXPECT_EQ(
+      ask("POST", "/v1/completions", R"({"model":"plain","prompt":"a"})", {{"X-Tenant", "blue"}}).status,
+      200);
+  EXPECT_EQ(tenant, "blue");
+  EXPECT_EQ(flags, 0u) << "it is to be admitted as any client's request";
+}
+
+TEST_F(OpenAiRoutesTest, ARefusalSaysWhenToTryAgain) {
+  scripted.plain->refuse = [](Request& request) {
+    request.retry_after_ms = 1500;
+    return Status(Code::kResourceExhausted, "quota is used up");
+  };
+  const test::ReceivedHttpReply reply = complete(R"({"model":"plain","prompt":["a","b"]})");
+  EXPECT_EQ(reply.status, 429);
+  EXPECT_NE(reply.body.find(R"("message":"quota is used up","type":"rate_limit_error")"), std::string::npos)
+      << reply.body;
+  EXPECT_EQ(reply.headers, (Headers{{"retry-after-ms", "1500"}, {"Retry-After", "2"}}));
+}
+
+TEST_F(OpenAiRoutesTest, AFailureInAStreamIsItsLastEvent) {
+  scripted.canned->respond = [](Request& request) {
+    send_piece(request, "Hel", 1, 0);
+    request.sink->new_response()->send_error(internal_error("out of order"));
+    (void)request.release().ok();
+  };
+  const test::ReceivedHttpReply reply = chat(R"(,"stream":true)");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_TRUE(reply.body.ends_with(
+      "data: {\"error\":{\"message\":\"out of order\",\"type\":\"server_error\",\"param\":null,\"code\":null}}\n\n"))
+      << reply.body;
+  EXPECT_EQ(chat("").status, 500) << "before the first byte it is the answer";
+}
+
+TEST_F(OpenAiRoutesTest, AClientThatLeavesCancelsItsRequests) {
+  Request* held = nullptr;
+  scripted.canned->respond = [&](Request& request) { held = &request; };
+  test::FakeHttpExchange exchange(
+      {"POST", "/v1/completions", {}, {}, R"({"model":"canned","prompt":"a","stream":true})"});
+  exchange.send_to(*scripted.routes, "/v1/completions");
+  ASSERT_NE(held, nullptr);
+  EXPECT_FALSE(held->cancelled());
+  exchange.leave();
+  EXPECT_TRUE(held->cancelled());
+  fail_request(*held, Status(Code::kCancelled, "cancelled"));
+  EXPECT_TRUE(exchange.wait_end(std::chrono::minutes(1)));
+  EXPECT_EQ(exchange.problems(), std::vector<std::string>());
+}
+
+TEST_F(OpenAiRoutesTest, EmbeddingsComeAsNumbersOrBytes) {
+  EXPECT_EQ(ask("POST", "/v1/embeddings", R"({"model":"org/e","input":["a","b"]})").body,
+            R"({"object":"list","data":[{"object":"embedding","index":0,"embedding":[3,4,0]},)"
+            R"({"object":"embedding","index":1,"embedding":[3,4,0]}],"model":"org/e",)"
+            R"("usage":{"prompt_tokens":0,"total_tokens":0}})");
+  const std::string bytes =
+      ask("POST", "/v1/embeddings", R"({"model":"org/e","input":"a","encoding_format":"base64"})").body;
+  EXPECT_NE(bytes.find(R"("embedding":"AABAQAAAgEAAAAAA")"), std::string::npos) << bytes;
+  const std::string cut =
+      ask("POST", "/v1/embeddings", R"({"model":"org/e","input":"a","dimensions":2})").body;
+  EXPECT_NE(cut.find(R"("embedding":[0.6,0.8])"), std::string::npos) << cut;
+}
+
+TEST_F(OpenAiRoutesTest, AnEmbeddingThatIsNoNumberIsAnError) {
+  scripted.embeds->respond = [](Request& request) {
+    send_embedding(request, {1, std::numeric_limits<float>::quiet_NaN()});
+    (void)request.release().ok();
+  };
+  EXPECT_EQ(ask("POST", "/v1/embeddings", R"({"model":"org/e","input":"a"})").status, 500);
+}
+
+TEST_F(OpenAiRoutesTest, UnknownFieldsAreCounted) {
+  EXPECT_EQ(complete(R"({"model":"plain","prompt":"a","cat":1,"dog":2})").status, 200);
+  const test::RecordedMetrics metrics(*scripted.routes);
+  EXPECT_EQ(metrics.values().at("atoll_openai_unknown_fields_total"), 2);
+}
+
+TEST_F(OpenAiRoutesTest, AServerThatEndsTakesNothingNew) {
+  scripted.host.gate().close();
+  EXPECT_EQ(complete(R"({"model":"plain","prompt":"a"})").status, 503);
+}
+
+}  // namespace
+}  // namespace atl::frontends::openai

@@ -1,0 +1,56 @@
+/// frontends/openai: OpenAI's API for every model, on the address of the HTTP frontend.
+#include "atoll/core/plugin.h"
+
+#include <optional>
+#include <utility>
+
+#include "frontends/openai/openai_routes.h"
+
+namespace atl::frontends::openai {
+namespace {
+
+constexpr OptionTable kOptions{
+    option_string_map("aliases").help(
+        "Further names for models, \"<name>\" = \"<model>\": clients that ask for a name that is fixed in them reach "
+        "a model of this server."),
+    option_string("tenant_header", "")
+        .help(
+            "Header that names the tenant of a request, for quotas; empty: none. As the option of frontends/http."),
+};
+
+class OpenAi final : public Plugin {
+ public:
+  explicit OpenAi(Host& host) : host_(host) {}
+
+  Status init() override {
+    Result<TenantHeader> tenant = TenantHeader::parse(host_.options().get_string("tenant_header"));
+    if (!tenant.ok()) return std::move(tenant).status();
+    routes_.emplace(host_, OpenAiSettings{host_.options().get_map("aliases"), std::move(tenant).value()});
+    return {};
+  }
+  Status start() override { return routes_->start(); }
+  void stop() override { routes_->stop(); }
+  OpenAiRoutes& routes() noexcept { return *routes_; }
+
+ private:
+  Host& host_;
+  std::optional<OpenAiRoutes> routes_;
+};
+
+void check_options(OptionCheck& check) {
+  check.passes("tenant_header", TenantHeader::parse(check.options().get_string("tenant_header")));
+}
+
+}  // namespace
+
+ATOLL_PLUGIN(OpenAi,
+             {.name = "frontends/openai",
+              .version = "1.0.0",
+              .license = "Apache-2.0",
+              .help = "Answers OpenAI's API on the HTTP frontend's address, for models of any backend.",
+              .provides = {provide<HttpRoutes, &OpenAi::routes>(), provide<MetricSource, &OpenAi::routes>()},
+              .needs = {need<ModelCatalog>(), optional<ModelRouter>(), optional<Tracing>()},
+              .options = kOptions,
+              .check = &check_options});
+
+}  // namespace atl::frontends::openai

@@ -1,0 +1,63 @@
+/// The plugin's routes over scripted models.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "atoll/testing/fake_host.h"
+#include "atoll/testing/fake_http_exchange.h"
+#include "frontends/openai/openai_routes.h"
+#include "frontends/openai/testing/text_models.h"
+
+namespace atl::frontends::openai {
+
+/// Models: "canned" streams "Hel", "lo wor" and "ld" with 1, 2 and 1 tokens; "plain" answers with its prompt; "org/e" makes
+/// embeddings of 3, 4 and 0 for every text.
+class ScriptedRoutes {
+ public:
+  ScriptedRoutes() {
+    canned = &catalog.add(language_model("canned", /*decoupled=*/true));
+    canned->respond = [](Request& request) {
+      send_piece(request, "Hel", 1, 0);
+      send_piece(request, "lo wor", 2, 0);
+      send_piece(request, "ld", 1, 0);
+      request.sink->send(nullptr, kFinal);
+      (void)request.release().ok();
+    };
+    plain = &catalog.add(plain_model("plain"));
+    plain->respond = [](Request& request) {
+      send_piece(request, text_in(request, "text_input"), 0, kFinal);
+      (void)request.release().ok();
+    };
+    embeds = &catalog.add(embedding_model("org/e"));
+    embeds->respond = [](Request& request) {
+      send_embedding(request, {3, 4, 0});
+      (void)request.release().ok();
+    };
+    catalog.add_identity("numbers");
+    host.registry().publish<ModelCatalog>("models", catalog);
+    OpenAiSettings settings{{{"gpt-4o", "canned"}, {"lost", "gone"}},
+                            TenantHeader::parse("x-tenant").value()};
+    routes = std::make_unique<OpenAiRoutes>(host, std::move(settings));
+    EXPECT_TRUE(routes->start().ok());
+  }
+  ~ScriptedRoutes() {
+    // A call's thread may still be on its way out; the server waits for it likewise.
+    host.gate().close();
+    while (host.gate().count() != 0) std::this_thread::yield();
+    routes->stop();
+    for (const FakeServedModel* model : {canned, plain, embeds}) EXPECT_EQ(model->references(), 0);
+  }
+
+  using FakeServedModel = test::FakeServedModel;
+  test::FakeHost host{"openai", test::FakeHost::Threads::kReal};
+  test::FakeModelCatalog catalog;
+  FakeServedModel *canned, *plain, *embeds;
+  std::unique_ptr<OpenAiRoutes> routes;
+};
+
+}  // namespace atl::frontends::openai
