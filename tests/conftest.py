@@ -1,6 +1,8 @@
 import os
 import pathlib
+import shutil
 import sys
+import tempfile
 import threading
 
 import pytest
@@ -11,7 +13,26 @@ from support.control import PROTOCOLS, Control  # noqa: E402
 from support.grpc_frontends import GRPC_FRONTENDS  # noqa: E402
 
 
+def hide_python_packages():
+    """What backends find in the Python of whoever runs the tests would be another engine on each machine. So no virtual environment is
+    active, and the python3 in PATH runs the same program as before, out of an environment that has no packages."""
+    os.environ.pop("VIRTUAL_ENV", None)
+    real = shutil.which("python3")
+    if real is None:
+        return None
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="atoll-tests-python-"))
+    folder.chmod(0o755)  # programs of other users look through PATH too
+    (folder / "lib" / "python3.0" / "site-packages").mkdir(parents=True)
+    (folder / "pyvenv.cfg").write_text("include-system-site-packages = false\n")
+    (folder / "bin").mkdir()
+    (folder / "bin" / "python3").write_text(f'#!/bin/sh\nexec "{real}" "$@"\n')
+    (folder / "bin" / "python3").chmod(0o755)
+    os.environ["PATH"] = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    return folder
+
+
 def pytest_configure(config):
+    config.python_folder = hide_python_packages()
     config.addinivalue_line("markers", "as_root: its server runs models as other users; etc/dev/test takes sudo for it")
 
 
@@ -20,6 +41,12 @@ def pytest_sessionfinish(session, exitstatus):
 
 
 def pytest_unconfigure(config):
+    if folder := getattr(config, "python_folder", None):
+        shutil.rmtree(folder, ignore_errors=True)
+    end_threads(config)
+
+
+def end_threads(config):
     """A test that failed may have left threads behind, which the interpreter would wait for, for ever."""
     left = [thread.name for thread in threading.enumerate() if thread is not threading.main_thread() and not thread.daemon]
     if left:

@@ -16,5 +16,5 @@ def whole_prefix(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def server_prefix(tmp_path_factory):
-    """The installed server."""
-    return install(tmp_path_factory.mktemp("server"), "server")
+    """The installed server, with ONNX Runtime."""
+    return install(tmp_path_factory.mktemp("server"), "server", "onnxruntime")

@@ -6,10 +6,12 @@ import re
 import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
-from installed import run
+from installed import install, run
 from support import models
 from support.built_tree import BuiltTree
 from support.server import BUILD, ROOT, Server
+
+ENGINE = "lib/atoll/engines/onnxruntime/libonnxruntime.so.1"
 
 
 def binaries(prefix):
@@ -22,11 +24,11 @@ def test_it_is_the_server_and_its_plugins_and_nothing_of_the_tests(server_prefix
                for path in (ROOT / "plugins").glob("*/*/plugin.cc")} - {"lib/atoll/plugins/frontends/grpc.so"}
     assert len(plugins) > 15
     libraries = {f"lib/atoll/{name}" for name in ("libatoll_proto.so", "libatoll_server.so", "libtritonserver.so",
-                                                  "libatoll_batch_strategies.so", "libonnxruntime.so.1")}
-    # What plugins open later: libtorch's part, and all that a worker of Python models has.
+                                                  "libatoll_batch_strategies.so")}
+    # What plugins open later: libtorch's part, ONNX Runtime, and all that a worker of Python models has.
     workers = ROOT / "plugins" / "backends" / "python" / "worker" / "python"
     opened = {"lib/atoll/plugins/backends/pytorch/torch.so", "lib/atoll/python/_atoll_python.abi3.so",
-              "lib/atoll/python/libatoll_worker_cpus.so"} | {
+              "lib/atoll/python/libatoll_worker_cpus.so", ENGINE} | {
         f"lib/atoll/python/{path.relative_to(workers)}" for path in workers.rglob("*.py")}
     programs = {f"bin/{name}" for name in ("atoll", "atoll-config", "atoll-demo", "atoll-serve", "atollctl", "tritonserver")}
     documents = {f"share/doc/atoll/{path.relative_to(ROOT)}" for pattern in ("docs/*.md", "docs/*.svg", "plugins/**/README.md")
@@ -60,8 +62,7 @@ def test_what_is_not_built_is_left_out(small_prefix):
     assert [path for path in small_prefix.rglob("*") if path.is_dir() and not any(path.iterdir())] == []
     assert {path.name for path in (small_prefix / "bin").iterdir()} == {"atoll", "atoll-config", "atoll-demo", "atoll-serve",
                                                                         "tritonserver"}
-    assert {path.name for path in (small_prefix / "lib/atoll").iterdir()} == {"libatoll_proto.so", "libonnxruntime.so.1", "plugins",
-                                                                             "python"}
+    assert {path.name for path in (small_prefix / "lib/atoll").iterdir()} == {"libatoll_proto.so", "plugins", "python"}
     run(small_prefix / "bin/atoll", "--manifest", small_prefix / "etc/atoll/atoll.toml", "--set", 'plugin.cache.use="caches/local"',
         "--set", f'plugin.repository.paths=["{small_prefix}"]', "--check")
 
@@ -75,6 +76,12 @@ def test_no_file_points_into_the_tree_it_was_built_in(server_prefix):
             continue
         for target in re.findall(r"=> (/\S+)", run("ldd", file)):
             assert not pathlib.Path(target).is_relative_to(ROOT), f"{file} is linked with {target}"
+
+
+def test_onnx_runtime_is_a_component_of_its_own(tmp_path):
+    install(tmp_path, "onnxruntime")
+    assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if not path.is_dir()] == [ENGINE]
+    assert not (tmp_path / ENGINE).is_symlink()
 
 
 class Installed(Server):

@@ -51,6 +51,7 @@ class BuiltTree:
         # What configuring leaves there.
         plugins = BUILD / "lib" / "atoll" / "plugins"
         for file in [*plugins.rglob("*.missing"), BUILD / "etc" / "atoll" / "atoll.toml",
+                     *(BUILD / "lib" / "atoll" / "engines").rglob("*.so.1"),
                      *(path for path in (BUILD / "lib" / "atoll" / "python").iterdir() if path.is_symlink())]:
             link(file, self.build_folder / file.relative_to(BUILD))
         for target in targets:

@@ -2,6 +2,7 @@
 
 #include "atoll/testing/conformance/backend.h"
 #include "atoll/testing/thread_executor.h"
+#include "backends/onnxruntime/testing/library_in_use.h"
 #include "backends/onnxruntime/testing/ragged_graphs.h"
 
 namespace atl::test {
@@ -14,6 +15,7 @@ using ort::test::OnnxGraph;
 /// A backend with all that must outlive it.
 struct Assembly {
   explicit Assembly(FakeHost& host) {
+    ort::test::use_library();
     environment = ort::Environment::open(host.log(), ORT_LOGGING_LEVEL_WARNING, threads).value();
     ort::BackendContext context;
     context.environment = environment.get();

@@ -45,16 +45,6 @@ void ORT_API_CALL write_environment_log(void* /*param*/, OrtLoggingLevel severit
   g_log_targets.write(severity, category, logid, location, message);
 }
 
-/// ONNX Runtime's official Linux builds report usage to their makers over HTTPS, from a thread and a database
-/// in the user's cache that the first environment sets up; DisableTelemetryEvents comes too late for those.
-/// The variable is read when that environment is made. The server changes no other, so no reader can be
-/// holding a copy of the environment that this frees.
-void turn_telemetry_off() {
-  constexpr char kSwitch[] = "ORT_DISABLE_TELEMETRY";
-  const char* value = std::getenv(kSwitch);
-  if (value == nullptr || std::strcmp(value, "1") != 0) ::setenv(kSwitch, "1", 1);
-}
-
 LogLevel level_of(OrtLoggingLevel severity) {
   switch (severity) {
     case ORT_LOGGING_LEVEL_VERBOSE:
@@ -69,6 +59,12 @@ LogLevel level_of(OrtLoggingLevel severity) {
 }
 
 }  // namespace
+
+void turn_telemetry_off() noexcept {
+  constexpr char kSwitch[] = "ORT_DISABLE_TELEMETRY";
+  const char* value = std::getenv(kSwitch);
+  if (value == nullptr || std::strcmp(value, "1") != 0) ::setenv(kSwitch, "1", 1);
+}
 
 void ORT_API_CALL write_log(void* log, OrtLoggingLevel severity, const char* /*category*/, const char* logid,
                             const char* location, const char* message) noexcept {

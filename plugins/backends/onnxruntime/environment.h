@@ -9,6 +9,12 @@
 
 namespace atl::ort {
 
+/// ONNX Runtime's official Linux builds report usage to their makers over HTTPS, from a thread and a database in the user's cache
+/// that the first environment sets up; DisableTelemetryEvents comes too late for those. Sets the variable that is read when that
+/// environment is made. The server changes no other, and this one only once, when it starts: no other thread can be holding a
+/// copy of the environment that this frees. [control]
+void turn_telemetry_off() noexcept;
+
 /// ONNX Runtime has one environment a process: who asks for a second one gets the first, with the first's log
 /// function. Several plugin instances, or two generations of one, therefore share it, and it writes to the
 /// log of any instance that still lives.
@@ -16,6 +22,7 @@ class Environment {
  public:
   /// \param log        must outlive the environment.
   /// \param executors  make the threads of sessions; outlive the environment.
+  /// Errors: FAILED_PRECONDITION no library is in use; INTERNAL what ONNX Runtime says.
   static Result<std::unique_ptr<Environment>> open(Log& log, OrtLoggingLevel level,
                                                    ExecutorFactory& executors) noexcept;
   ~Environment();

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "backends/onnxruntime/gpu_settings.h"
+#include "backends/onnxruntime/library/library_use.h"
+#include "backends/onnxruntime/ort_api.h"
 
 namespace atl::ort {
 
@@ -33,6 +35,7 @@ Status GpuSource::usable() const noexcept {
 
 /// Called after each change of who provides GPUs.
 void GpuSource::look() noexcept {
+  std::lock_guard looking(looking_);
   Status found = probe();
   std::lock_guard lock(mutex_);
   usable_ = std::move(found);
@@ -43,6 +46,8 @@ Status GpuSource::probe() noexcept {
   if (!cuda) return make_status(Code::kUnavailable, "no plugin provides GPUs");
   if (cuda->devices().empty()) return cuda->absence();
   if (is_loaded_) return {};
+  ATOLL_RETURN_IF_ERROR(runtime_usable());
+  keep_library_open();
   Status status = open_libraries(libraries_);
   if (status.ok()) status = load_cuda_provider(cuda->devices().front().ordinal);
   if (status.ok()) {

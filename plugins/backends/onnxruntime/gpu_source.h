@@ -22,10 +22,13 @@ class GpuSource {
   GpuSource(const GpuSource&) = delete;
   GpuSource& operator=(const GpuSource&) = delete;
 
-  /// After the environment is there. That there are no GPUs is no failure. [control]
+  /// That there are no GPUs, or no ONNX Runtime yet, is no failure. [control]
   Status open() noexcept;
   /// After the last instance. [control]
   void close() noexcept;
+
+  /// Looks again, after ONNX Runtime has come. [any]
+  void look() noexcept;
 
   /// Why no model can run on a GPU, in one line; OK: they can. [any]
   Status usable() const noexcept;
@@ -35,14 +38,14 @@ class GpuSource {
   ScratchSource& pinned_memory() noexcept { return pinned_memory_; }
 
  private:
-  void look() noexcept;
   Status probe() noexcept;
 
   Host& host_;
   const std::vector<std::string> libraries_;
   mutable std::mutex mutex_;  ///< for usable_
   Status usable_;
-  bool is_loaded_ = false;  ///< the provider stays so. [control]
+  std::mutex looking_;      ///< for is_loaded_
+  bool is_loaded_ = false;  ///< the provider stays so
   Followed<Cuda> cuda_;
   ScratchSource device_memory_;
   ScratchSource pinned_memory_;

@@ -19,6 +19,8 @@ class OnnxBackend final : public Backend {
     context_ = context;
     defaults_ = defaults;
   }
+  /// That of the context, which may come later than the rest. Not while a model is loaded; traits() may be asked meanwhile.
+  void set_environment(Environment* environment) noexcept { context_.environment = environment; }
 
   BackendTraits traits() const noexcept override;
   Result<std::string> complete_config(const ModelSource& source) noexcept override;

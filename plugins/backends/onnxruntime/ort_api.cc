@@ -1,10 +1,6 @@
 #include "backends/onnxruntime/ort_api.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
-#include <cstring>
-#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -72,59 +68,7 @@ Code code_of(OrtErrorCode code) {
   }
 }
 
-/// The library of this process. Of static storage and without a destructor that would have to run at exit.
-struct Library {
-  std::mutex mutex;
-  const char* path = nullptr;  ///< null: that which the plugin is linked with
-  const OrtApi* api = nullptr;
-};
-constinit Library g_library;
-
-/// With the mutex held.
-Status take(const OrtApiBase* base, const char* path) {
-  const OrtApi* const found = base->GetApi(ORT_API_VERSION);
-  if (found == nullptr) {
-    return make_status(Code::kFailedPrecondition, "ONNX Runtime library: found version ",
-                       base->GetVersionString(), ", expected one that offers API level ", ORT_API_VERSION);
-  }
-  g_library.path = path;
-  g_library.api = found;
-  return {};
-}
-
-const char* name_of(const char* path) { return path == nullptr || *path == '\0' ? "its own" : path; }
-
-/// With the mutex held.
-Status open_other(const std::string& path) {
-  void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return invalid_argument("option library: ", one_line(dlerror()));
-  using Entry = const OrtApiBase* (*)() noexcept;
-  const auto entry = reinterpret_cast<Entry>(dlsym(handle, "OrtGetApiBase"));
-  if (entry == nullptr) {
-    dlclose(handle);
-    return invalid_argument("option library: found '", path,
-                            "' without OrtGetApiBase, expected ONNX Runtime");
-  }
-  return take(entry(), strdup(path.c_str()));
-}
-
 }  // namespace
-
-const OrtApi& api() noexcept { return *g_library.api; }
-
-Status use_library(const std::string& path) noexcept {
-  std::lock_guard lock(g_library.mutex);
-  if (g_library.api == nullptr) return path.empty() ? take(OrtGetApiBase(), nullptr) : open_other(path);
-  if (path == (g_library.path == nullptr ? "" : g_library.path)) return {};
-  return make_status(Code::kFailedPrecondition, "option library: found '", name_of(path.c_str()),
-                     "', expected '", name_of(g_library.path),
-                     "': ONNX Runtime is in use from there, and there is one a process");
-}
-
-Status runtime_usable() noexcept {
-  std::lock_guard lock(g_library.mutex);
-  return g_library.api != nullptr ? Status() : take(OrtGetApiBase(), nullptr);
-}
 
 Status check(OrtStatus* failure) noexcept {
   if (failure == nullptr) return {};

@@ -12,20 +12,12 @@
 
 namespace atl::ort {
 
-/// The function table. Only after runtime_usable() returned OK. [any]
+/// The function table of the library that is in use. Only while a OrtLibrary lives (library/library_use.h). [any]
 const OrtApi& api() noexcept;
 
-/// The library that the plugin is linked with, unless use_library() was called.
-/// Errors: FAILED_PRECONDITION the library that was found is older than the headers the plugin was built
-/// with.
+/// Whether a library is in use. [any]
+/// Errors: FAILED_PRECONDITION none is.
 Status runtime_usable() noexcept;
-
-/// Opens another library, which stays open as long as the process lives: those of CUDA that it opens in turn cannot be
-/// closed. Before any other use of this header; a second call has to name the same one. \param path  empty: the library
-/// that the plugin is linked with
-/// Errors: FAILED_PRECONDITION another library is in use, or as runtime_usable(); INVALID_ARGUMENT it cannot be opened,
-/// or is not ONNX Runtime.
-Status use_library(const std::string& path) noexcept;
 
 /// Takes over an OrtStatus. The message becomes one line of bounded length.
 Status check(OrtStatus* failure) noexcept;

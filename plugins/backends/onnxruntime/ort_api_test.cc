@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/onnxruntime/testing/library_in_use.h"
+
 namespace atl::ort {
 namespace {
 
 std::string message(const std::string& text) {
-  EXPECT_TRUE(runtime_usable().ok());
+  test::use_library();
   return std::string(check(api().CreateStatus(ORT_FAIL, text.c_str())).message());
 }
 
@@ -27,17 +29,6 @@ TEST(OrtStatusTest, HoldsNoPathsOfItsBuild) {
   EXPECT_EQ(message("/onnxruntime_src/core/graph/model.cc:181 no ir_version"), "model.cc:181 no ir_version");
   EXPECT_EQ(message("Load model from /srv/models/m/1/model.onnx failed: 5:30"),
             "Load model from /srv/models/m/1/model.onnx failed: 5:30");
-}
-
-TEST(OrtLibraryTest, ThereIsOneAProcess) {
-  ASSERT_TRUE(use_library("").ok());
-  EXPECT_TRUE(use_library("").ok());
-  const Status other = use_library("/elsewhere/libonnxruntime.so");
-  EXPECT_EQ(other.code(), Code::kFailedPrecondition);
-  EXPECT_EQ(
-      other.message(),
-      "option library: found '/elsewhere/libonnxruntime.so', expected 'its own': ONNX Runtime is in use from "
-      "there, and there is one a process");
 }
 
 }  // namespace

@@ -1,15 +1,14 @@
 #include "atoll/core/plugin.h"
 
-#include <memory>
-#include <optional>
+#include <dlfcn.h>
 
-#include "atoll/backend/backend.h"
+#include <filesystem>
+#include <string>
+#include <system_error>
+
 #include "atoll/core/file_check.h"
-#include "atoll/core/usable_cpus.h"
-#include "backends/onnxruntime/environment.h"
-#include "backends/onnxruntime/gpu_source.h"
-#include "backends/onnxruntime/onnx_backend.h"
-#include "backends/onnxruntime/scratch.h"
+#include "atoll/runtime/shared_object.h"
+#include "backends/onnxruntime/onnx_engine.h"
 
 namespace atl::ort {
 namespace {
@@ -30,8 +29,9 @@ constexpr OptionTable kOptions{
         .help("Gather buffer that an instance keeps between batches; larger buffers are freed after "
               "their batch."),
     option_string("library", "")
-        .help("File of another ONNX Runtime library, such as one with the CUDA provider; empty: the "
-              "server's own."),
+        .help(
+            "File of the ONNX Runtime library, such as one with the CUDA provider; empty: that of the user's "
+            "Python package onnxruntime, or else that of the installation."),
     option_string_list("cuda_libraries", {})
         .help("Libraries that the CUDA provider needs: files, or folders in which CUDA's libraries "
               "are looked up."),
@@ -40,56 +40,30 @@ constexpr OptionTable kOptions{
         .help("Least severe message of ONNX Runtime that reaches the log."),
 };
 
+std::string own_file() {
+  static const char here = 0;
+  Dl_info info;
+  if (::dladdr(&here, &info) == 0 || info.dli_fname == nullptr) return {};
+  std::error_code ignored;
+  return std::filesystem::absolute(info.dli_fname, ignored).lexically_normal().string();
+}
+
 class OnnxRuntime final : public Plugin {
  public:
-  explicit OnnxRuntime(Host& host) : host_(host) {}
+  explicit OnnxRuntime(Host& host) : engine_(host) {}
 
-  Status start() override {
-    const Options& options = host_.options();
-    ATOLL_RETURN_IF_ERROR(use_library(options.get_string("library")));
-    auto environment = Environment::open(host_.log(), severity_from_text(options.get_string("log_level")),
-                                         host_.executors());
-    if (!environment.ok()) return std::move(environment).status();
-    environment_ = std::move(environment).value();
-    gpus_.emplace(host_, options.get_strings("cuda_libraries"));
-    Status status = scratch_.open();
-    if (status.ok()) status = gpus_->open();
-    if (!status.ok()) {
-      stop();
-      return status;
-    }
-    BackendContext context;
-    context.environment = environment_.get();
-    context.clock = &host_.clock();
-    context.scratch = &scratch_;
-    context.gpus = &*gpus_;
-    context.scratch_keep_bytes = options.get_bytes("scratch_keep");
-    SessionDefaults defaults;
-    defaults.cpus = usable_cpus();
-    defaults.intra_op_threads = options.get_int("intra_op_threads");
-    defaults.inter_op_threads = options.get_int("inter_op_threads");
-    defaults.allow_spinning = options.get_bool("allow_spinning");
-    backend_.open(context, defaults);
-    return {};
-  }
-  void stop() override {
-    gpus_.reset();
-    scratch_.close();
-    environment_.reset();
-  }
-  Backend& backend() noexcept { return backend_; }
+  Status start() override { return engine_.start(LibraryPlaces::of_process(own_file())); }
+  void stop() override { engine_.stop(); }
+  Backend& backend() noexcept { return engine_; }
 
  private:
-  Host& host_;
-  std::unique_ptr<Environment> environment_;
-  ScratchSource scratch_{host_};
-  std::optional<GpuSource> gpus_;
-  OnnxBackend backend_;
+  OnnxEngine engine_;
 };
 
 void check_options(OptionCheck& check) {
   const std::string& library = check.options().get_string("library");
-  if (!library.empty()) check.passes("library", check_readable_file(library));
+  if (!library.empty() && check.passes("library", check_readable_file(library)))
+    check.passes("library", runtime::inspect_shared_object(library));
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ void use(const atoll_plugin_v1_t& plugin, const std::string& folder) {
       .set_int("inter_op_threads", 0)
       .set_bool("allow_spinning", false);
   host.options().set_bytes("scratch_keep", 1024).set_string("log_level", "warning");
-  host.options().set_string("library", "").set_strings("cuda_libraries", {});
+  host.options().set_string("library", ATOLL_ONNXRUNTIME).set_strings("cuda_libraries", {});
   void* self = nullptr;
   ASSERT_TRUE(take(plugin.create(reinterpret_cast<atoll_host*>(static_cast<Host*>(&host)), &self)).ok());
   auto* backend = static_cast<Backend*>(plugin.query(self, "atoll.backend/1"));

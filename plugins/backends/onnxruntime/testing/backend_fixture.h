@@ -18,6 +18,7 @@
 #include "atoll/testing/recording_sink.h"
 #include "atoll/testing/thread_executor.h"
 #include "backends/onnxruntime/onnx_backend.h"
+#include "backends/onnxruntime/testing/library_in_use.h"
 #include "backends/onnxruntime/testing/onnx_graph.h"
 #include "model_config.pb.h"
 
@@ -42,6 +43,7 @@ class BackendFixture : public ::testing::Test {
     ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
     folder_ = pattern;
     std::filesystem::create_directories(version_folder());
+    ASSERT_NO_FATAL_FAILURE(use_library());
     auto environment = Environment::open(log_, ORT_LOGGING_LEVEL_WARNING, threads_);
     ASSERT_TRUE(environment.ok()) << environment.status().text();
     environment_ = std::move(environment).value();

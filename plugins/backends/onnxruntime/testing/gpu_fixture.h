@@ -64,7 +64,6 @@ class DeviceSink final : public SinkInterposer {
 class GpuFixture : public OnnxInstanceTest {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(use_library(ATOLL_ONNXRUNTIME_DOUBLE).ok());
     ::setenv("ATOLL_CUDA_DOUBLE_DEVICES", "2", 1);
     driver().start_over();
     ort_double().forget();
@@ -92,7 +91,7 @@ class GpuFixture : public OnnxInstanceTest {
     driver().end_failures();
   }
   static const atl::test::CudaDouble& driver() { return *atl::test::cuda_double(ATOLL_CUDA_DOUBLE_PATH); }
-  static const GpuDouble& ort_double() { return *gpu_double(ATOLL_ONNXRUNTIME_DOUBLE); }
+  static const GpuDouble& ort_double() { return *gpu_double(ATOLL_ONNXRUNTIME); }
 
   /// Of a device that was lost nothing is given back.
   void do_not_check() noexcept { checked_ = false; }
