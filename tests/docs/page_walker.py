@@ -23,7 +23,8 @@ import shlex
 PROGRAMS = ("atoll", "atoll-config", "atoll-lint", "atoll-serve", "atollctl", "tritonserver")
 WORDS = {"serve": "bin/atoll-serve", "demo": "bin/atoll-serve"}
 COMPONENTS = {"sdk": ("bin/atoll-lint", "lib/atoll/testing/libcuda.so.1", "lib/atoll/testing/libnvidia-ml.so.1"),
-              "server": ("bin/atoll",), "proto": ("lib/atoll/libatoll_proto.so",)}
+              "server": ("bin/atoll",), "proto": ("lib/atoll/libatoll_proto.so",),
+              "onnxruntime": ("lib/atoll/engines/onnxruntime/libonnxruntime.so.1",)}
 STRATEGIES = ("lib/atoll/libatoll_batch_strategies.so", "lib/atoll/libtritonserver.so")
 NO_COMMANDS = ("c", "cmake", "cpp", "json", "python", "text")  # what blocks of these languages hold
 

@@ -179,9 +179,14 @@ def test_the_check_reads_the_file_that_is_named(root, repository, tmp_path):
     assert run(root, *words[:4], "--check").returncode == 0  # a server without one serves its other models
 
 
-def test_atoll_serve_says_it_with_the_model(bare, repository):
+def test_atoll_serve_says_it_once(bare, tmp_path):
+    repository = tmp_path / "models"
+    repository.mkdir()
+    for name in ("add", "more"):
+        (repository / f"{name}.onnx").write_bytes(models.onnx_add(2))
     ports = ["--http-port=0", "--grpc-port=0", "--metrics-port=0", "--exit-on-error=true"]
     done = run(bare, "serve", repository, *ports)
     assert done.returncode == 1, done.stderr
-    failed = [line for line in done.stderr.splitlines() if "atoll serve: add: failed: " in line]
-    assert len(failed) == 1 and "no ONNX Runtime can be used: there is none in " in failed[0] and failed[0].endswith(WAY)
+    said = [line for line in done.stderr.splitlines() if re.match("atoll serve: (add|more): failed", line)]
+    assert len(said) == 2 and sum("no ONNX Runtime can be used: there is none in " in line and line.endswith(WAY) for line in said) == 1
+    assert sum(": failed for the same reason as " in line for line in said) == 1

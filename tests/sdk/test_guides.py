@@ -12,7 +12,7 @@ PAGES = sorted((ROOT / "docs").glob("guide-*.md"))
 def home(tmp_path_factory):
     """A home folder with the SDK and the server in atoll/, as the plugin guide installs them."""
     home = tmp_path_factory.mktemp("home")
-    install(home / "atoll", "sdk", "proto", "server")
+    install(home / "atoll", "sdk", "proto", "server", "onnxruntime")
     return home
 
 

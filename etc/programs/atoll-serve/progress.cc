@@ -1,6 +1,7 @@
 #include "progress.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "atoll/core/text.h"
 #include "atoll/runtime/escape.h"
@@ -8,11 +9,15 @@
 namespace atl::serve {
 namespace {
 
-std::string line_of(const IndexedModel& model) {
+std::string name_of(const IndexedModel& model) {
   std::string out;
   runtime::append_escaped(out, model.name);
   if (!model.version.empty() && model.version != "1") out += cat(" version ", model.version);
-  out += ": ";
+  return out;
+}
+
+std::string line_of(const IndexedModel& model) {
+  std::string out = name_of(model) + ": ";
   if (model.state == "READY") return out + "ready";
   if (model.state == "LOADING") return out + "loading";
   out += model.state == "UNAVAILABLE" ? "failed" : "unloading";
@@ -38,6 +43,12 @@ std::vector<std::string> Progress::update(std::span<const IndexedModel> models) 
     if (is_ready && example_.empty()) example_ = model.name;
     if (model.state.empty()) continue;
     std::string line = line_of(model);
+    if (has_failed && !model.reason.empty()) {
+      // What is missing for one is missing for many, and is said once.
+      const std::string& first = reasons_.emplace(model.reason, name_of(model)).first->second;
+      std::string shorter = cat(name_of(model), ": failed for the same reason as ", first);
+      if (first != name_of(model) && shorter.size() < line.size()) line = std::move(shorter);
+    }
     std::string& before = lines_[{model.name, model.version}];
     if (before != line) lines.push_back(before = std::move(line));
   }

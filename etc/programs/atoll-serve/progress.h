@@ -29,6 +29,7 @@ class Progress {
  private:
   const std::set<std::string>* const wanted_;
   std::map<std::pair<std::string, std::string>, std::string> lines_;  // by name and version
+  std::map<std::string, std::string> reasons_;  // of failures, and the first model that failed so
   bool is_decided_ = false;
   size_t ready_ = 0;
   size_t failed_ = 0;

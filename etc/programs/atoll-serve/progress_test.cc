@@ -26,6 +26,19 @@ TEST(ServeProgress, ALineForEachChange) {
   EXPECT_THAT(progress.update(end), IsEmpty());
 }
 
+TEST(ServeProgress, WhatIsMissingForManyIsSaidOnce) {
+  Progress progress(nullptr);
+  const std::string reason = "there is no engine, and it takes a long line to say how to get one";
+  const std::vector<IndexedModel> models = {{"a", "1", "UNAVAILABLE", reason},
+                                            {"b", "1", "UNAVAILABLE", "no file"},
+                                            {"c", "2", "UNAVAILABLE", reason},
+                                            {"d", "1", "UNAVAILABLE", "no file"}};
+  EXPECT_THAT(progress.update(models),
+              ElementsAre("a: failed: " + reason, "b: failed: no file",
+                          "c version 2: failed for the same reason as a", "d: failed: no file"));
+  EXPECT_THAT(progress.update(models), IsEmpty());
+}
+
 TEST(ServeProgress, OnlyModelsThatAreToBeLoadedCount) {
   const std::set<std::string> wanted = {"a", "none"};
   Progress progress(&wanted);

@@ -45,6 +45,7 @@ void OnnxEngine::stop() noexcept {
   gpus_.reset();
   scratch_.close();
   std::lock_guard lock(mutex_);
+  is_open_ = false;
   backend_.set_environment(nullptr);
   environment_.reset();
   library_.reset();
@@ -64,6 +65,8 @@ Status OnnxEngine::open(std::vector<std::string>& passed_over) {
   }
   environment_ = std::move(environment).value();
   backend_.set_environment(environment_.get());
+  version_ = library_->version();
+  is_open_ = true;
   return {};
 }
 
@@ -91,6 +94,14 @@ Result<std::string> OnnxEngine::complete_config(const ModelSource& source) noexc
 Result<std::unique_ptr<BackendModel>> OnnxEngine::load(const ModelSource& source) noexcept {
   ATOLL_RETURN_IF_ERROR(open_for_load());
   return backend_.load(source);
+}
+
+void OnnxEngine::collect(MetricSink& sink) const noexcept {
+  if (!is_open_) return;
+  sink.family("atoll_onnxruntime_info",
+              "1; the version of ONNX Runtime that the instance uses is in the label.", MetricKind::kGauge);
+  const MetricLabel labels[] = {{"instance", host_.instance_name()}, {"version", version_}};
+  sink.sample(labels, 1);
 }
 
 }  // namespace atl::ort

@@ -1,6 +1,7 @@
 /// The backend as the server sees it, whether ONNX Runtime is there or not.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -8,6 +9,7 @@
 
 #include "atoll/backend/backend.h"
 #include "atoll/core/host.h"
+#include "atoll/core/metrics.h"
 #include "backends/onnxruntime/environment.h"
 #include "backends/onnxruntime/gpu_source.h"
 #include "backends/onnxruntime/library/library_use.h"
@@ -18,7 +20,7 @@ namespace atl::ort {
 
 /// Opens ONNX Runtime when the plugin starts. Where none is found, the server serves its other models: each load here looks
 /// again, and fails with what to do.
-class OnnxEngine final : public Backend {
+class OnnxEngine final : public Backend, public MetricSource {
  public:
   explicit OnnxEngine(Host& host) noexcept : host_(host) {}
 
@@ -31,6 +33,7 @@ class OnnxEngine final : public Backend {
   BackendTraits traits() const noexcept override { return backend_.traits(); }
   Result<std::string> complete_config(const ModelSource& source) noexcept override;
   Result<std::unique_ptr<BackendModel>> load(const ModelSource& source) noexcept override;
+  void collect(MetricSink& sink) const noexcept override;
 
  private:
   Status start_parts();
@@ -41,9 +44,11 @@ class OnnxEngine final : public Backend {
   Host& host_;
   LibraryPlaces places_;
   ScratchSource scratch_{host_};
-  std::mutex mutex_;  ///< for the next two
+  std::mutex mutex_;  ///< for the next two, and for opening
   std::optional<OrtLibrary> library_;
   std::unique_ptr<Environment> environment_;
+  std::string version_;  ///< of the library; does not change while is_open_
+  std::atomic<bool> is_open_ = false;
   std::optional<GpuSource> gpus_;
   OnnxBackend backend_;
 };

@@ -55,6 +55,7 @@ class OnnxRuntime final : public Plugin {
   Status start() override { return engine_.start(LibraryPlaces::of_process(own_file())); }
   void stop() override { engine_.stop(); }
   Backend& backend() noexcept { return engine_; }
+  MetricSource& metrics() noexcept { return engine_; }
 
  private:
   OnnxEngine engine_;
@@ -72,7 +73,8 @@ ATOLL_PLUGIN(OnnxRuntime, {.name = "backends/onnxruntime",
                            .version = "1.0.0",
                            .license = "Apache-2.0",
                            .help = "Runs ONNX models on CPUs and GPUs with ONNX Runtime.",
-                           .provides = {provide<Backend, &OnnxRuntime::backend>()},
+                           .provides = {provide<Backend, &OnnxRuntime::backend>(),
+                                        provide<MetricSource, &OnnxRuntime::metrics>()},
                            .needs = {many<Memory>(), optional<Cuda>()},
                            .options = kOptions,
                            .check = &check_options});

@@ -69,6 +69,11 @@ OrtLibrary::~OrtLibrary() {
   delete std::exchange(g_in_use, nullptr);
 }
 
+std::string OrtLibrary::version() const {
+  std::lock_guard lock(g_mutex);
+  return g_in_use->library.version;
+}
+
 std::string OrtLibrary::text() const {
   std::lock_guard lock(g_mutex);
   return cat(g_in_use->library.version, " of ", g_in_use->library.file);

@@ -23,6 +23,7 @@ class OrtLibrary {
   OrtLibrary& operator=(OrtLibrary&&) = delete;
   ~OrtLibrary();
 
+  std::string version() const;
   /// "1.31.1 of /opt/onnxruntime/libonnxruntime.so.1.31.1"
   std::string text() const;
 
