@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import urllib.request
 
 import numpy as np
 import pytest
@@ -86,6 +87,9 @@ def test_without_another_one_it_is_that_of_the_tree(root, repository, site, tmp_
     with Tree(root, repository, VIRTUAL_ENV=tmp_path / "environment") as server:
         assert server.wait_ready("add").added() == [3.0] * 4
         assert server.used() == root / ENGINE
+        with urllib.request.urlopen(f"http://{server.metrics_address}/metrics", timeout=START_TIMEOUT_S) as answer:
+            page = answer.read().decode()
+        assert re.search(r'^atoll_onnxruntime_info\{instance="onnxruntime",version="1\.\d+\.\d+"\} 1$', page, re.M), page
 
 
 def test_the_active_environment_comes_first(root, repository, site, tmp_path):
@@ -125,7 +129,7 @@ def test_one_that_is_too_old_is_passed_over(root, repository, site, tmp_path):
     with Tree(root, repository, VIRTUAL_ENV=tmp_path / "environment") as server:
         assert server.wait_ready("add").added() == [3.0] * 4
         assert server.used() == root / ENGINE
-        line = f"passed over: {old}: found ONNX Runtime 1.20.1, expected 1.21 or newer"
+        line = f"passed over: {old}: found ONNX Runtime 1.20.1, expected 1.21 or newer; to get one: pip install 'onnxruntime>=1.21'"
         assert [one for one in server.lines if str(old) in one and not one.endswith(line)] == []
         assert sum(one.endswith(line) for one in server.lines) == 1
 

@@ -82,7 +82,8 @@ Status OnnxEngine::open_for_load() noexcept {
 }
 
 void OnnxEngine::report_use(const std::vector<std::string>& passed_over) {
-  for (const std::string& line : passed_over) host_.log().warning("passed over: ", line);
+  for (const std::string& line : passed_over)
+    host_.log().warning("passed over: ", line, "; ", way_to_get_one());
   host_.log().info("models run with ONNX Runtime ", library_->text());
 }
 

@@ -90,7 +90,8 @@ Result<OpenLibrary> open_first_library(const LibraryPlaces& places,
   std::string found;
   for (const std::string& line : passed_over) found += cat(line, "; ");
   return make_status(Code::kUnavailable, "no ONNX Runtime can be used: ", found,
-                     empty.empty() ? "" : cat("there is none in ", empty, "; "), way_to_get_one());
+                     empty.empty() ? "" : cat("there is none in ", empty, "; "), way_to_get_one(),
+                     ", or set the option library of backends/onnxruntime");
 }
 
 }  // namespace atl::ort

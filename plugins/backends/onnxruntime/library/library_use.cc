@@ -38,7 +38,9 @@ bool is_same(const InUse& in_use, const std::string& file) {
 Result<OpenLibrary> open_named(const std::string& file) {
   auto opened = open_library(file);
   if (opened.ok()) return opened;
-  return invalid_argument("option library: ", opened.status().message());
+  const bool is_there = opened.status().code() != Code::kNotFound;
+  return invalid_argument("option library: ", opened.status().message(), is_there ? "; " : "",
+                          is_there ? way_to_get_one() : "");
 }
 
 }  // namespace

@@ -33,12 +33,7 @@ bool is_older(std::string_view version) {
 
 }  // namespace
 
-std::string expected_version() { return cat("1.", ORT_API_VERSION, " or newer"); }
-
-std::string way_to_get_one() {
-  return cat("to get one: pip install 'onnxruntime>=1.", ORT_API_VERSION,
-             "', or set the option library of backends/onnxruntime");
-}
+std::string way_to_get_one() { return cat("to get one: pip install 'onnxruntime>=1.", ORT_API_VERSION, "'"); }
 
 Result<OpenLibrary> open_library(const std::string& file) noexcept {
   auto object = runtime::SharedObject::open(file);
@@ -51,8 +46,8 @@ Result<OpenLibrary> open_library(const std::string& file) noexcept {
   std::string version = plain_version(base->GetVersionString());
   const OrtApi* const api = is_older(version) ? nullptr : base->GetApi(ORT_API_VERSION);
   if (api == nullptr) {
-    return make_status(Code::kFailedPrecondition, file, ": found ONNX Runtime ", version, ", expected ",
-                       expected_version());
+    return make_status(Code::kFailedPrecondition, file, ": found ONNX Runtime ", version, ", expected 1.",
+                       ORT_API_VERSION, " or newer");
   }
   return OpenLibrary{std::move(object).value(), api, file, std::move(version)};
 }

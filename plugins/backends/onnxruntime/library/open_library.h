@@ -18,12 +18,11 @@ struct OpenLibrary {
   std::string version;  ///< "1.31.1"
 };
 
-/// What is expected of a library: "1.21 or newer". Each release 1.N offers the API levels up to N, and the plugin uses that of the
-/// headers it was built with; no newer release has dropped one yet.
-std::string expected_version();
 /// How a user gets one that fits, as the end of a message.
 std::string way_to_get_one();
 
+/// Each release 1.N offers the API levels up to N, and the plugin uses that of the headers it was built with, so 1.21 or newer is
+/// expected; no release has dropped a level yet.
 /// Errors: FAILED_PRECONDITION, NOT_FOUND in one line: the file, what was found in it and what is expected. It is then
 /// not open.
 Result<OpenLibrary> open_library(const std::string& file) noexcept;
