@@ -16,8 +16,8 @@ find_path(OnnxRuntime_INCLUDE_DIR onnxruntime_c_api.h
 mark_as_advanced(OnnxRuntime_INCLUDE_DIR)
 
 # Not remembered: it may come, go and change between two runs.
-set(OnnxRuntime_LIBRARY)
-set(OnnxRuntime_VERSION)
+set(OnnxRuntime_LIBRARY "")
+set(OnnxRuntime_VERSION "")
 if(EXISTS ${onnxruntime_root}/lib/libonnxruntime.so.1)
   set(OnnxRuntime_LIBRARY ${onnxruntime_root}/lib/libonnxruntime.so.1)
   get_filename_component(onnxruntime_file ${OnnxRuntime_LIBRARY} REALPATH)
