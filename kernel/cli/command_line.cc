@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <ostream>
 
-#include "atoll/abi/plugin.h"
 #include "atoll/lib/flag_suggestion.h"
+#include "atoll/lib/version.h"
 #include "atoll/runtime/escape.h"
 
 namespace atl::kernel {
@@ -56,7 +56,7 @@ std::optional<CommandLine> parse_command_line(int argc, const char* const* argv,
   app.add_option_function<std::string>("--format", format, "Format of --list: text or markdown")
       ->type_name("FORMAT")
       ->needs(list);
-  app.set_version_flag("--version", std::string("atoll " ATOLL_VERSION "\nbuild " ATOLL_BUILD_TAG));
+  app.set_version_flag("--version", lib::version_text("atoll"));
   try {
     app.parse(argc, argv);
     if (line.manifest_path.empty() && line.action != Action::kList)

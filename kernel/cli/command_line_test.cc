@@ -60,7 +60,8 @@ TEST(CommandLineTest, VersionAndHelpSucceed) {
   EXPECT_FALSE(version.line.has_value());
   EXPECT_EQ(version.exit_code, kExitOk);
   EXPECT_THAT(version.out,
-              testing::MatchesRegex("atoll [0-9]+.[0-9]+.[0-9]+\nbuild itanium-abi.*/sanitizer=.*\n"));
+              testing::MatchesRegex(
+                  "atoll [0-9]+.[0-9]+.[0-9]+\ncommit [0-9a-z+]+\nbuild itanium-abi.*/sanitizer=.*\n"));
   auto help = parse({"--help"});
   EXPECT_FALSE(help.line.has_value());
   EXPECT_EQ(help.exit_code, kExitOk);

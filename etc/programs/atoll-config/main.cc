@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "atoll/lib/version.h"
 #include "atoll/runtime/escape.h"
 #include "check_path.h"
 #include "report.h"
@@ -76,6 +77,7 @@ int run(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Looks at Triton model configurations without a server.", "atoll-config");
   app.require_subcommand(1);
+  app.set_version_flag("--version", lib::version_text("atoll-config"));
   auto* command = app.add_subcommand("check", "Tell everything that is wrong with model configurations");
   command
       ->add_option("PATH", arguments.paths, "Model repositories, models' directories or config.pbtxt files")

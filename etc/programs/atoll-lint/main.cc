@@ -8,6 +8,7 @@
 
 #include "atoll/core/status.h"
 #include "atoll/lib/toml.h"
+#include "atoll/lib/version.h"
 #include "checks.h"
 
 namespace atl::lint {
@@ -21,6 +22,7 @@ constexpr char kUsage[] =
     "\n"
     "  --set KEY=VALUE   an option of the instance that is run, in TOML; what is no TOML is text\n"
     "  -h, --help        this text\n"
+    "  --version         which build this is\n"
     "\n"
     "Looks at each file's symbols, then, in a process of its own, loads it, has it check its options, makes an\n"
     "instance and asks it for the interfaces that it provides, starts, stops and destroys it, unloads it, and\n"
@@ -36,6 +38,7 @@ struct CommandLine {
   runtime::RawValue::Table settings;
   std::vector<std::string> files;
   bool help = false;
+  bool version = false;
 };
 
 Result<CommandLine> parse(int argc, char** argv) {
@@ -47,6 +50,8 @@ Result<CommandLine> parse(int argc, char** argv) {
       line.files.push_back(word);
     } else if (word == "-h" || word == "--help") {
       line.help = true;
+    } else if (word == "--version") {
+      line.version = true;
     } else if (word == "--") {
       only_files = true;
     } else if (word == "--set" || word.starts_with("--set=")) {
@@ -62,10 +67,10 @@ Result<CommandLine> parse(int argc, char** argv) {
           {text.substr(0, equals), where,
            lib::parse_toml_value(value, where).value_or(runtime::RawValue{value, where})});
     } else {
-      return invalid_argument("found '", word, "', expected --set, --help or a file");
+      return invalid_argument("found '", word, "', expected --set, --help, --version or a file");
     }
   }
-  if (line.files.empty() && !line.help)
+  if (line.files.empty() && !line.help && !line.version)
     return invalid_argument("found no file, expected one or more plugins");
   return line;
 }
@@ -108,6 +113,10 @@ int main(int argc, char** argv) {
   }
   if (line->help) {
     std::fputs(kUsage, stdout);
+    return 0;
+  }
+  if (line->version) {
+    std::puts(atl::lib::version_text("atoll-lint").c_str());
     return 0;
   }
   bool good = true;

@@ -8,6 +8,7 @@
 
 #include "atoll/core/text.h"
 #include "atoll/lib/flag_suggestion.h"
+#include "atoll/lib/version.h"
 #include "atoll/runtime/escape.h"
 #include "atoll/runtime/problems.h"
 
@@ -169,6 +170,7 @@ std::optional<ServeOptions> read_command_line(const std::string& word, const Tex
   add_endpoints(app, options);
   add_models(app, options);
   add_rest(app, options);
+  app.set_version_flag("--version", lib::version_text(cat("atoll-", word)));
   app.footer(
       "Exit code: that of the server (0: it was ended by a signal), 128 + N where signal N has killed it; 1: it cannot be "
       "served, 2: the command line or what is to be served is wrong. More: docs/serve.md");

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "atoll/lib/http_request.h"
+#include "atoll/lib/version.h"
 #include "completion.h"
 #include "views.h"
 
@@ -26,6 +27,7 @@ class Program {
   explicit Program(const Context& context) : context_(context) {
     app_.require_subcommand(1);
     app_.fallthrough();
+    app_.set_version_flag("--version", lib::version_text("atollctl"));
     app_.add_option("-t,--target", settings_.url,
                     "Server: http://HOST:PORT; else ATOLL_TARGET of the environment")
         ->capture_default_str();

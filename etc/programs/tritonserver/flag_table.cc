@@ -72,7 +72,8 @@ std::string usage() {
   std::string out =
       "Usage: tritonserver [options]\n"
       "Starts Atoll as these options of Triton say; \"Manifest\" names the keys that one sets.\n"
-      "  --help\n\tPrint this and exit.\n";
+      "  --help\n\tPrint this and exit.\n"
+      "  --version\n\tPrint which build this is, and exit. Triton has no such option.\n";
   const Flag* previous = nullptr;
   for (const Flag& flag : flag_table()) {
     if (previous == nullptr || previous->group != flag.group) {

@@ -7,9 +7,11 @@
 #include <filesystem>
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
+#include "atoll/lib/version.h"
 #include "atoll/runtime/escape.h"
 #include "command_line.h"
 #include "launch.h"
@@ -40,6 +42,10 @@ int become(const std::vector<std::string>& arguments) {
 }
 
 int run(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--version") {
+    std::cout << lib::version_text("tritonserver") << std::endl;
+    return 0;
+  }
   std::error_code error;
   auto launcher = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return fail(internal_error("/proc/self/exe: ", error.message()));

@@ -1,0 +1,35 @@
+# cmake -DSOURCE=FOLDER -DHEADER=FILE -P write_commit.cmake
+# Writes `#define ATOLL_COMMIT "..."`: the first 12 digits of the commit that FOLDER has checked out, with "+dirty" if anything in
+# it differs, or "unknown" if it is no checkout of its own (an archive that lies in another repository is none). The file is
+# left alone if it says that already, so that nothing is compiled again.
+function(ask_git variable)
+  execute_process(COMMAND git --no-optional-locks -C ${SOURCE} ${ARGN} OUTPUT_VARIABLE answer ERROR_QUIET RESULT_VARIABLE failed
+                  OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(failed)
+    set(answer "")
+  endif()
+  set(${variable} "${answer}" PARENT_SCOPE)
+  set(failed "${failed}" PARENT_SCOPE)
+endfunction()
+
+set(commit unknown)
+ask_git(top rev-parse --show-toplevel)
+file(REAL_PATH "${SOURCE}" source)
+if(top STREQUAL source)
+  ask_git(hash rev-parse --verify HEAD)
+  if(hash MATCHES "^[0-9a-f]+$")
+    string(SUBSTRING ${hash} 0 12 commit)
+    ask_git(changes status --porcelain)
+    if(failed OR NOT changes STREQUAL "")
+      string(APPEND commit "+dirty")
+    endif()
+  endif()
+endif()
+set(text "#define ATOLL_COMMIT \"${commit}\"\n")
+set(old "")
+if(EXISTS ${HEADER})
+  file(READ ${HEADER} old)
+endif()
+if(NOT old STREQUAL text)
+  file(WRITE ${HEADER} "${text}")
+endif()
