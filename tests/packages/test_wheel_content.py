@@ -49,7 +49,7 @@ def test_name_size_and_metadata(file, name, information):
     assert file.stat().st_size < 40_000_000
     metadata = email.message_from_string((information / "METADATA").read_text())
     assert metadata["Name"] == name.replace("_", "-") and metadata["Version"] == file.name.split("-")[1]
-    assert metadata["Requires-Python"] == ">=3.9" and metadata.get_payload().startswith("# ")
+    assert metadata["Requires-Python"] == ">=3.10" and metadata.get_payload().startswith("# ")
     assert "Operating System :: POSIX :: Linux" in metadata.get_all("Classifier")
     assert {path for path in metadata.get_all("License-File")} == {
         str(path.relative_to(information / "licenses")) for path in (information / "licenses").rglob("*") if path.is_file()}

@@ -1,11 +1,15 @@
 #include "http_transfer.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <utility>
 
 #include "atoll/core/clock.h"
+#include "trusted_certificates.h"
 
 namespace atl {
 namespace {
@@ -64,6 +68,18 @@ size_t HttpTransfer::receive(char* bytes, size_t size, size_t count, void* trans
   return size * count;
 }
 
+void HttpTransfer::trust() {
+  TrustedCertificates trusted{request_.ca_file, ""};
+  if (trusted.file.empty()) {
+    trusted = trusted_certificates([](const char* name) { return std::getenv(name); },
+                                   [](const char* file) { return ::access(file, R_OK) == 0; });
+  }
+  if (trusted.file.empty() && trusted.folder.empty()) return;
+  // Both, as libcurl would look into its own of what is not set.
+  curl_easy_setopt(curl_, CURLOPT_CAINFO, trusted.file.empty() ? nullptr : trusted.file.c_str());
+  curl_easy_setopt(curl_, CURLOPT_CAPATH, trusted.folder.empty() ? nullptr : trusted.folder.c_str());
+}
+
 CURL* HttpTransfer::prepare() {
   curl_ = curl_easy_init();
   if (curl_ == nullptr) return nullptr;
@@ -75,7 +91,7 @@ CURL* HttpTransfer::prepare() {
   curl_easy_setopt(curl_, CURLOPT_WRITEFUNCTION, &receive);
   curl_easy_setopt(curl_, CURLOPT_WRITEDATA, this);
   if (!request_.uses_proxy) curl_easy_setopt(curl_, CURLOPT_PROXY, "");
-  if (!request_.ca_file.empty()) curl_easy_setopt(curl_, CURLOPT_CAINFO, request_.ca_file.c_str());
+  trust();
   if (request_.timeout_ns > 0) {
     const int64_t timeout_ms =
         std::clamp<int64_t>(request_.timeout_ns / kNsPerMs, 1, std::numeric_limits<int32_t>::max());

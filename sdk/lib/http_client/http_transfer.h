@@ -28,6 +28,8 @@ class HttpTransfer {
   Result<HttpAnswer> finish(CURLcode code);
 
  private:
+  /// Says whom a server of https has to be trusted by.
+  void trust();
   static size_t receive(char* bytes, size_t size, size_t count, void* transfer);
 
   const HttpRequest& request_;
