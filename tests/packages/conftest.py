@@ -37,11 +37,12 @@ def sdk_wheel(packed):
 
 
 class Venv:
-    """A fresh virtual environment with a wheel in it, and what pip has fetched for it."""
+    """A fresh virtual environment with wheels in it, and what pip has fetched for them."""
 
-    def __init__(self, folder, *wheels):
+    def __init__(self, folder, *words):
+        """words: of `pip install`"""
         self.bin = folder / "bin"
-        for command in ([sys.executable, "-m", "venv", folder], [self.bin / "pip", "install", "-q", "--disable-pip-version-check", *wheels]):
+        for command in ([sys.executable, "-m", "venv", folder], [self.bin / "pip", "install", "-q", "--disable-pip-version-check", *words]):
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600)
             assert done.returncode == 0, done.stdout
         # Nothing leads to the environment but the path of the command.

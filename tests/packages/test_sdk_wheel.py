@@ -13,7 +13,8 @@ from support.server import ROOT
 
 @pytest.fixture(scope="module")
 def venv(sdk_wheel, wheel, tmp_path_factory):
-    return Venv(tmp_path_factory.mktemp("sdk") / "venv", sdk_wheel, wheel)
+    """Without ONNX Runtime, which nothing here needs."""
+    return Venv(tmp_path_factory.mktemp("sdk") / "venv", "--no-deps", sdk_wheel, wheel)
 
 
 def folder(venv, which):
