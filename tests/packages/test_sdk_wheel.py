@@ -6,8 +6,8 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import Venv
 from guide import Page
+from packed import Venv
 from support.server import ROOT
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc
 import tritonclient.http
-from conftest import Venv
+from packed import Venv
 from support import models
 from support.server import START_TIMEOUT_S
 from support.waiting import eventually

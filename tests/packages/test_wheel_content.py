@@ -12,7 +12,7 @@ import sys
 import zipfile
 
 import pytest
-from conftest import make_packages
+from packed import make_packages
 from support.server import BUILD, ROOT
 
 VERSION = re.search(r"^project\(Atoll VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(), re.MULTILINE).group(1)
@@ -136,7 +136,7 @@ def headers_read():
         if line and not line.startswith(" "):
             output = line.split(":")[0]
             is_shipped = not re.search(r"_test\.dir/|_test_proto|precompiled_test|_bench|^tests/|^bench/|/testing/|fixtures|double|"
-                                       r"_fuzz\.dir|interop|frontends/grpc/|backend_pytorch|plugin_backends_pytorch|sdk/proto/grpc", output)
+                                       r"_fuzz\.dir|interop|frontends/grpc/|backend_pytorch|plugin_backends_pytorch|atoll_proto_grpc", output)
         elif is_shipped and line.strip().startswith("/usr/") and "/c++/" not in line and "/gcc/" not in line:
             headers.add(line.strip())
     return headers
