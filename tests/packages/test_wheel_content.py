@@ -109,6 +109,12 @@ def test_what_is_needed_comes_along_and_is_found(unpacked):
     assert looked_at > 1
 
 
+def test_relocated_data_stays_read_only(unpacked):
+    """Tools that change files may lose the segment that the loader protects."""
+    assert [str(path) for path in binaries(unpacked)
+            if "GNU_RELRO" not in subprocess.run(["readelf", "-lW", path], capture_output=True, text=True, check=True).stdout] == []
+
+
 def test_every_library_that_comes_along_has_its_license(unpacked, information):
     private = [path.name for path in binaries(unpacked) if path.parent.name == "private"]
     packages = dict(line.split() for line in (information / "licenses/PACKAGES").read_text().splitlines())
