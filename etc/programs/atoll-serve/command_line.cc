@@ -60,10 +60,12 @@ void add_endpoints(CLI::App& app, ServeOptions& options) {
            cat("Port of ", word, "; 0: a free one. Without the flag ", endpoint.usual,
                ", or one that is free"))
         ->type_name("PORT");
-    app.add_option(cat("--", endpoint.instance, "-address"), endpoint.address,
-                   endpoint.address.empty() ? cat("Address of ", word, "; that of HTTP if it is left out")
-                                            : cat("Address of ", word, "; 127.0.0.1 if it is left out"))
-        ->type_name("ADDRESS");
+    const bool follows_http = endpoint.address.empty();
+    CLI::Option* address = app.add_option(
+        cat("--", endpoint.instance, "-address"), endpoint.address,
+        cat("Address of ", word, "; ", follows_http ? "that of HTTP" : "127.0.0.1", " if it is left out"));
+    address->type_name("ADDRESS");
+    if (!follows_http) address->envname("ATOLL_LISTEN_ADDRESS");
     add_bool(app, cat("--allow-", endpoint.instance), &endpoint.allowed,
              cat("Whether to serve ", word, "; true"));
   }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <sstream>
 
 namespace atl::serve {
@@ -45,6 +46,24 @@ TEST(ServeCommandLine, Everything) {
   EXPECT_THAT(options.settings, ElementsAre("log.format=json", "plugin.x.y=[1, 2]"));
   EXPECT_EQ(options.log_verbose, 2);
   EXPECT_TRUE(options.exit_on_error && options.print_manifest && !options.completes_configurations);
+}
+
+TEST(ServeCommandLine, TheEnvironmentSaysWhereToListenIfNoFlagDoes) {
+  ::setenv("ATOLL_LISTEN_ADDRESS", "0.0.0.0", 1);
+  const ReadLine silent = read({"/models"});
+  const ReadLine flagged = read({"/models", "--http-address=127.0.0.2"});
+  ::setenv("ATOLL_LISTEN_ADDRESS", "", 1);
+  const ReadLine empty = read({"/models"});
+  ::unsetenv("ATOLL_LISTEN_ADDRESS");
+  const auto addresses = [](const ReadLine& line) {
+    std::vector<std::string> found;
+    for (const ServeEndpoint& endpoint : line.options->endpoints) found.push_back(endpoint.address);
+    return found;
+  };
+  ASSERT_TRUE(silent.options && flagged.options && empty.options) << silent.err << flagged.err << empty.err;
+  EXPECT_THAT(addresses(silent), ElementsAre("0.0.0.0", "0.0.0.0", ""));
+  EXPECT_THAT(addresses(flagged), ElementsAre("127.0.0.2", "0.0.0.0", ""));
+  EXPECT_THAT(addresses(empty), ElementsAre("127.0.0.1", "127.0.0.1", ""));
 }
 
 TEST(ServeCommandLine, TheDemonstrationNeedsNoFolder) {

@@ -34,6 +34,14 @@ void complain(std::ostream& err, std::string_view message) {
   err << line << std::endl;
 }
 
+/// Where the server listens is said once for all endpoints in a container, whose command lines are often written for Triton.
+void read_listen_address(const EnvironmentLookup& environment, LaunchOptions& options) {
+  const char* address = environment("ATOLL_LISTEN_ADDRESS");
+  if (address == nullptr || *address == '\0') return;
+  options.http.address = address;
+  options.grpc.address = address;
+}
+
 /// \param option  a flag with its dashes, or a variable of the environment
 void complain_of(std::ostream& err, std::string_view option, const Status& status) {
   complain(err, cat("Bad option: \"", option, "\"."));
@@ -47,6 +55,7 @@ std::optional<LaunchOptions> read_command_line(int argc, char** argv, const Envi
                                                std::ostream& err) {
   const std::vector<option> flags = getopt_table();
   LaunchOptions options;
+  read_listen_address(environment, options);
   optind = 0;  // glibc: begin anew
   for (int found; (found = getopt_long(argc, argv, "", flags.data(), nullptr)) != -1;) {
     if (found == kHelp) {

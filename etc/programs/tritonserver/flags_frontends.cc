@@ -187,7 +187,8 @@ constexpr std::string_view kNoVertex =
 constexpr Flag kFrontendFlags[] = {
     {Group::kHttp, "allow-http", "<boolean>", "Whether HTTP is served. Default: true.",
      read_by(read_allowed<&LaunchOptions::http>, "plugin.http.enabled")},
-    {Group::kHttp, "http-address", "<string>", "Address that HTTP listens on. Default: 127.0.0.1.",
+    {Group::kHttp, "http-address", "<string>",
+     "Address that HTTP listens on. Default: ATOLL_LISTEN_ADDRESS of the environment, or 127.0.0.1.",
      read_by(read_address<&LaunchOptions::http>, "plugin.http.address")},
     {Group::kHttp, "http-port", "<integer>", "Port of HTTP; 0 takes a free one. Default: 8000.",
      read_by(read_port<&LaunchOptions::http>, "plugin.http.address")},
@@ -211,7 +212,8 @@ constexpr Flag kFrontendFlags[] = {
 
     {Group::kGrpc, "allow-grpc", "<boolean>", "Whether gRPC is served. Default: true.",
      read_by(read_allowed<&LaunchOptions::grpc>, "plugin.grpc.enabled")},
-    {Group::kGrpc, "grpc-address", "<string>", "Address that gRPC listens on. Default: 127.0.0.1.",
+    {Group::kGrpc, "grpc-address", "<string>",
+     "Address that gRPC listens on. Default: ATOLL_LISTEN_ADDRESS of the environment, or 127.0.0.1.",
      read_by(read_address<&LaunchOptions::grpc>, "plugin.grpc.address")},
     {Group::kGrpc, "grpc-port", "<integer>", "Port of gRPC; 0 takes a free one. Default: 8001.",
      read_by(read_port<&LaunchOptions::grpc>, "plugin.grpc.address")},

@@ -14,6 +14,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::EndsWith;
 using testing::IsEmpty;
+using testing::IsSupersetOf;
 
 /// What a server without flags is given.
 std::vector<std::string> defaults(const LauncherFixture& fixture) {
@@ -424,6 +425,22 @@ TEST(Launch, AMissingPluginIsToldWithHowToGetIt) {
       << "to get it: build caches/local\nmore\n";
   EXPECT_THAT(fixture.serve({"--cache-config=local,size=1048576"}).failure,
               EndsWith(cat(fixture.at("lib/atoll/plugins"), "; to get it: build caches/local\n")));
+}
+
+TEST(Launch, TheEnvironmentSaysWhereToListenIfNoFlagDoes) {
+  LauncherFixture fixture;
+  fixture.environment = {{"ATOLL_LISTEN_ADDRESS", "0.0.0.0"}};
+  EXPECT_THAT(fixture.serve({"--grpc-port=9001"}).settings,
+              IsSupersetOf({"plugin.http.address=\"0.0.0.0:8000\"", "plugin.grpc.address=\"0.0.0.0:9001\"",
+                            "plugin.metrics.address=\"0.0.0.0:8002\""}));
+  EXPECT_THAT(
+      fixture.serve({"--http-address=127.0.0.2", "--grpc-address=127.0.0.3"}).settings,
+      IsSupersetOf({"plugin.http.address=\"127.0.0.2:8000\"", "plugin.grpc.address=\"127.0.0.3:8001\"",
+                    "plugin.metrics.address=\"127.0.0.2:8002\""}));
+  fixture.environment = {{"ATOLL_LISTEN_ADDRESS", "::"}};
+  EXPECT_THAT(fixture.serve({}).settings, Contains("plugin.http.address=\"[::]:8000\""));
+  fixture.environment = {{"ATOLL_LISTEN_ADDRESS", ""}};
+  EXPECT_THAT(fixture.serve({}).settings, Contains("plugin.http.address=\"127.0.0.1:8000\""));
 }
 
 TEST(Launch, FlagsThatDoNotGoTogether) {
