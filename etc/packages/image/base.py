@@ -26,7 +26,7 @@ _LEFT_OUT = re.compile(
     r"|(dev|proc|sys|run|tmp|var/tmp|var/log|var/lib/apt/lists|var/cache/(apt|adduser|ldconfig|man))/."
     r"|var/(cache/debconf|lib/dpkg)/.*-old$"
     r"|etc/(hostname|hosts|resolv\.conf|machine-id|\.pwd\.lock|(passwd|group|shadow|gshadow|subuid|subgid)-)$")
-_KEPT = re.compile(r"(run/lock|var/log/apt|var/lib/apt/lists/partial|var/cache/apt/archives(/partial)?)$|var/cache/apt/archives$")
+_KEPT = re.compile(r"(run/lock|var/log/apt|var/lib/apt/lists/partial|var/cache/apt/archives(/partial)?)$")
 
 
 def is_left_out(name, is_folder=False):
