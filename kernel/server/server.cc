@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "atoll/core/reload_events.h"
 #include "atoll/runtime/descriptor_limit.h"
 #include "atoll/runtime/problems.h"
 #include "kernel/control/signals.h"
@@ -110,6 +111,11 @@ class Server {
     publish_event(kernel_.events(), event);
   }
 
+  void publish_reload(ReloadChanged::State state, std::string_view reason = {}) {
+    const ReloadChanged event{state, kernel_.lifecycle().generation(), reason};
+    kernel_.events().publish(ReloadChanged::kEventId, event.key(), &event, sizeof event, false);
+  }
+
   // One reload for all requests that came meanwhile; it reads the manifest as it is then.
   void poll_reload() {
     if (reloading_ || trial_.runs() || end_requested() || !signals_->reload_requested()) return;
@@ -119,14 +125,18 @@ class Server {
     }
     wait_logged_ = false;
     (void)signals_->take_reload_request();
+    publish_reload(ReloadChanged::State::kBegun);
+    kernel_.events().deliver();
     if (!trial_.begin(arguments_)) finish_reload(reload());
   }
 
   void finish_reload(const Status& status) {
     kernel_.reloads().add(status.ok());
-    if (status.ok()) return;
-    kernel_.log().error("reload refused: ", runtime::on_one_line(status.text()), "; generation ",
-                        kernel_.lifecycle().generation(), " goes on");
+    if (status.ok()) return publish_reload(ReloadChanged::State::kApplied);
+    const std::string reason = runtime::on_one_line(status.text());
+    publish_reload(ReloadChanged::State::kRefused, reason);
+    kernel_.log().error("reload refused: ", reason, "; generation ", kernel_.lifecycle().generation(),
+                        " goes on");
   }
 
   Status reload() {

@@ -1,4 +1,5 @@
 """The real executable under test: writes manifests, starts it, reads its log, sends signals. Nothing sleeps."""
+import os
 import pathlib
 import queue
 import re
@@ -35,12 +36,13 @@ def plain(line):
 class Server:
     """A running server. Use as a context manager: it is gone afterwards."""
 
-    def __init__(self, folder, instances, **settings):
+    def __init__(self, folder, instances, environment=None, **settings):
         self.path = folder / "atoll.toml"
         self.settings = settings
         self.write(instances)
         self.process = subprocess.Popen([ATOLL, "--manifest", str(self.path)], stderr=subprocess.PIPE,
-                                        stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True)
+                                        stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True,
+                                        env={**os.environ, **(environment or {})})
         self.lines = queue.Queue()
         self.seen = []
         self.reader = threading.Thread(target=self._read)
