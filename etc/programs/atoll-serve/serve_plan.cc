@@ -7,6 +7,7 @@
 
 #include "atoll/core/text.h"
 #include "atoll/core/utf8.h"
+#include "atoll/lib/default_manifest.h"
 #include "atoll/runtime/plugin_file.h"
 #include "atoll/runtime/plugin_folders.h"
 
@@ -65,7 +66,7 @@ void set_log(const ServeOptions& options, runtime::ManifestKeys& keys) {
 
 ServeContext serve_context_of(const fs::path& program) {
   const fs::path bin = program.parent_path(), root = bin.parent_path();
-  return {bin / "atoll", root / "etc/atoll/atoll.toml", root / "lib/atoll/plugins"};
+  return {bin / "atoll", lib::default_manifest(root), root / "lib/atoll/plugins"};
 }
 
 std::string backend_refusal(const ServeContext& context, std::string_view backend) {

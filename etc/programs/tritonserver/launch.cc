@@ -9,6 +9,7 @@
 #include <iterator>
 #include <utility>
 
+#include "atoll/lib/default_manifest.h"
 #include "atoll/runtime/cache_keys.h"
 #include "atoll/runtime/escape.h"
 #include "values.h"
@@ -369,7 +370,7 @@ LaunchContext launch_context_of(const std::filesystem::path& launcher) {
   std::filesystem::path bin = launcher.parent_path();
   std::filesystem::path root = bin.parent_path();
   return {.atoll = bin / "atoll",
-          .manifest = root / "etc/atoll/atoll.toml",
+          .manifest = lib::default_manifest(root),
           .plugins = root / "lib/atoll/plugins",
           .triton = "/opt/tritonserver",
           .environment = [](const char* name) -> const char* { return ::getenv(name); }};
