@@ -5,7 +5,6 @@
 
 #include <fstream>
 
-#include "atoll/testing/temporary_directory.h"
 #include "testing/launcher_fixture.h"
 
 namespace atl::tritonserver {
@@ -50,17 +49,6 @@ TEST(Launch, StartsTheAtollBesideItWithItsManifest) {
   EXPECT_EQ(fixture.serve({}).settings, defaults(fixture));
   EXPECT_THAT(fixture.program,
               ElementsAre(fixture.at("bin/atoll"), "--manifest", fixture.at("etc/atoll/atoll.toml")));
-}
-
-TEST(Launch, ADefaultManifestBesideThatOfTheAdministratorComesFirst) {
-  const test::TemporaryDirectory root;
-  const auto manifest = [&] { return launch_context_of(root.path() / "bin/tritonserver").manifest; };
-  EXPECT_EQ(manifest(), root.path() / "etc/atoll/atoll.toml");
-  std::filesystem::create_directories(root.path() / "share/atoll/atoll.toml");
-  EXPECT_EQ(manifest(), root.path() / "etc/atoll/atoll.toml") << "a folder is no manifest";
-  std::filesystem::remove(root.path() / "share/atoll/atoll.toml");
-  std::ofstream(root.path() / "share/atoll/atoll.toml") << "[atoll]\n";
-  EXPECT_EQ(manifest(), root.path() / "share/atoll/atoll.toml");
 }
 
 TEST(Launch, MayBeStricterThanTriton) {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <vector>
 
 #include "atoll/core/events.h"
 #include "atoll/core/reload_events.h"
@@ -59,10 +60,19 @@ class SystemdPluginTest : public testing::Test {
     server(Server::kActive);
     EXPECT_EQ(manager_.take().front(), kServing1);
   }
+  /// Until not even a socket that has sent nothing finds room: each may have only so much under way.
+  void fill_queue() {
+    std::vector<NotifySocket> senders;
+    do {
+      senders.push_back(NotifySocket::open(manager_.address()).value());
+      while (senders.back().send("X=1").ok()) ++filled_;
+    } while (NotifySocket::open(manager_.address()).value().send("X=1").ok() && ++filled_ != 0);
+  }
   size_t warnings() { return host_.log().count(LogLevel::kWarning, ""); }
 
   ManagerDouble manager_;
   FakeHost host_{"systemd"};
+  size_t filled_ = 0;
 };
 
 TEST_F(SystemdPluginTest, WithoutAServiceManagerItDoesNothing) {
@@ -248,14 +258,10 @@ TEST_F(SystemdPluginTest, AManagerThatIsGoneIsLoggedOnceAndHarmsNothing) {
 TEST_F(SystemdPluginTest, WhatDoesNotFitIntoAFullQueueIsSentLater) {
   PluginRunner plugin(host_);
   start(plugin);
-  auto other = NotifySocket::open(manager_.address());
-  ASSERT_TRUE(other.ok());
-  while (other->send("X=1").ok()) {
-  }
+  fill_queue();
   server(Server::kActive);
   host_.run_for(kNsPerSecond);
-  const Messages before = manager_.take();
-  EXPECT_EQ(before, Messages(before.size(), "X=1"));
+  EXPECT_EQ(manager_.take(), Messages(filled_, "X=1"));
   host_.run_for(kNsPerSecond);
   EXPECT_THAT(manager_.take(), ElementsAre(kServing1));
   EXPECT_EQ(host_.simulation().pending_timers(), 0u);
@@ -264,10 +270,7 @@ TEST_F(SystemdPluginTest, WhatDoesNotFitIntoAFullQueueIsSentLater) {
 TEST_F(SystemdPluginTest, AFullQueueThatStaysFullDoesNotGrow) {
   PluginRunner plugin(host_);
   start_active(plugin);
-  auto other = NotifySocket::open(manager_.address());
-  ASSERT_TRUE(other.ok());
-  while (other->send("X=1").ok()) {
-  }
+  fill_queue();
   for (uint64_t i = 2; i < 1000; ++i) reload(Reload::kApplied, i);
   (void)manager_.take();
   Messages late;
