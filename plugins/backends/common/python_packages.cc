@@ -49,7 +49,7 @@ std::vector<std::string> versions_in(const fs::path& prefix) {
   std::ranges::sort(names, [](const std::string& a, const std::string& b) {
     return minor_of(a) != minor_of(b) ? minor_of(a) > minor_of(b) : a < b;
   });
-  names.erase(std::ranges::unique(names).begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }
 
