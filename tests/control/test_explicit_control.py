@@ -150,11 +150,11 @@ def test_only_versions_that_changed_are_loaded_again(tmp_path):
         models.let_settle()
         control.load("m")
         assert [control.infer("m", 0, version=v)[1] for v in "123"] == [1, 22, 3]
-        assert [len(times_loaded(own, v)) for v in "123"] == [1, 2, 1]
         shutil.rmtree(tmp_path / "m" / "1")
         control.load("m")
         assert control.refusal(control.infer, "m", version="1")[0] == "UNAVAILABLE"
-        assert [len(times_loaded(own, v)) for v in "123"] == [1, 2, 1]
+    # The log is whole when the server has ended.
+    assert [len(times_loaded(own, v)) for v in "123"] == [1, 2, 1]
 
 
 def times_loaded(server, version):
