@@ -79,7 +79,7 @@ def test_an_execution_that_hangs_is_named_and_a_drain_says_which_model_holds_it(
     with pytest.raises(AssertionError, match="exit code 1;"), hanging_model(tmp_path, "execute") as server:
         server.wait_ready()
         infer_in_background(server)
-        server.wait_for_line(r"WARN .*model 'm' version 3, instance m_0: execution has taken 10 s$")
+        server.wait_for_line(r"WARN .*model 'm' version 3, instance m_0: execution has taken [1-5]\d s$")
         held = ends_with(server, "ended with plugins still draining")
         assert any(re.search(r"plugin 'models' \(models/catalog\): still draining after 2\d\d\d ms: .*1 request of model 'm'",
                              line) for line in held), held
@@ -88,7 +88,7 @@ def test_an_execution_that_hangs_is_named_and_a_drain_says_which_model_holds_it(
 @pytest.mark.parametrize("where, at", [("load", "by backend 'thrower'"), ("instance", "creating instance m_0")])
 def test_a_load_that_hangs_is_named_and_nobody_else_is_blamed(tmp_path, where, at):
     with pytest.raises(AssertionError, match="exit code 1;"), hanging_model(tmp_path, where) as server:
-        server.wait_for_line(rf"WARN .*model 'm' version 3: loading has taken 10 s \({at}\)$")
+        server.wait_for_line(rf"WARN .*model 'm' version 3: loading has taken [1-5]\d s \({at}\)$")
         held = ends_with(server, "ended with plugins still draining")
         assert any(re.search(rf"plugin 'models' .*loading model 'm' version 3 for \d+ s \({at}\)", line) for line in held), held
         assert not any("plugin 'metrics'" in line for line in held), held

@@ -115,7 +115,7 @@ std::optional<ApiError> CompletionCall::refusal(const CompletionRequest& request
   };
   if (const SamplingField* field = request.first_to_follow(); field != nullptr) return refuse(field->name);
   if (request.seed) return refuse("seed");
-  if (request.max_tokens) return refuse(request.is_chat ? "max_completion_tokens" : "max_tokens");
+  if (request.max_tokens) return refuse(request.max_tokens_field);
   return std::nullopt;
 }
 

@@ -101,10 +101,18 @@ void EmbeddingCall::make_items() {
 
 void EmbeddingCall::finish(const ApiError* failure) noexcept {
   if (failure != nullptr) return answer_error(exchange(), *failure);
+  const auto dimensions = static_cast<size_t>(request_.dimensions);
+  for (const std::unique_ptr<Item>& item : items_) {
+    if (dimensions > item->values.size()) {
+      return answer_error(
+          exchange(), wrong_field("dimensions", cat("'dimensions' has to be at most ", item->values.size(),
+                                                    ", which this model has.")));
+    }
+  }
   Result<std::string> json = guarded("writing the embeddings", [&]() -> Result<std::string> {
     std::vector<std::vector<float>> embeddings;
     for (const std::unique_ptr<Item>& item : items_) {
-      cut(item->values, static_cast<size_t>(request_.dimensions));
+      cut(item->values, dimensions);
       embeddings.push_back(std::move(item->values));
     }
     return embeddings_json(request_.model, embeddings, request_.is_base64);

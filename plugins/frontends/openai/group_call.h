@@ -54,6 +54,7 @@ class GroupCall {
   GroupCall(OpenAiContext& context, HttpExchange& exchange, CallOrigin head, ModelRef model, Pass pass);
   virtual ~GroupCall();
 
+  /// Before release_start().
   const ModelInfo& info() const noexcept { return model_->info(); }
   HttpExchange& exchange() noexcept { return exchange_; }
   /// Fills in the inputs that the request has beside its text. \param value  of all BOOL inputs with this name
@@ -70,7 +71,10 @@ class GroupCall {
   /// Gives a request, whose inputs are filled in, to the model. It may have ended when this returns.
   void submit(InnerRequest& inner) noexcept;
   /// All requests have been submitted. The call may be gone when this returns.
-  void release_start() noexcept { part_done(); }
+  void release_start() noexcept {
+    model_.reset();  // each request has its own: what drains a model counts these
+    part_done();
+  }
   /// One request has ended. The call, and so the request, may be gone when this returns. [any]
   void part_done() noexcept;
   /// The call as a whole fails; the first failure counts. Its other requests are cancelled. [any, in a response]

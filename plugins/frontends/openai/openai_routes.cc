@@ -83,6 +83,8 @@ Result<CallOrigin> OpenAiRoutes::read_head(const HttpExchange& exchange) const {
     if (settings_.tenant.active() && settings_.tenant.is(header.name)) {
       if (std::exchange(has_tenant, true)) return settings_.tenant.given_twice();
       head.tenant = header.value;
+    } else if (is_named(header.name, "content-encoding") && header.value != "identity") {
+      return invalid_argument("bodies with a Content-Encoding are not served: send the JSON as it is");
     } else if (is_named(header.name, "traceparent")) {
       head.traceparent = header.value;
     } else if (is_named(header.name, "tracestate")) {
@@ -130,6 +132,15 @@ void OpenAiRoutes::answer(Endpoint endpoint, HttpExchange& exchange, CallOrigin 
   if (!status.ok()) answer_error(exchange, error_of(status));
 }
 
+ApiError OpenAiRoutes::not_found_error(const std::string& name, const Status& status) const {
+  if (status.code() != Code::kNotFound) return error_of(status);
+  ApiError error = unknown_model(name);
+  if (const auto alias = settings_.aliases.find(name); alias != settings_.aliases.end())
+    error.message = cat("The model '", alias->second, "', which '", name,
+                        "' stands for, does not exist or is not served.");
+  return error;
+}
+
 void OpenAiRoutes::complete(bool is_chat, HttpExchange& exchange, CallOrigin head, Pass pass) {
   auto read = read_completion(text_of_body(exchange), is_chat);
   if (const auto* failure = std::get_if<ApiError>(&read)) return answer_error(exchange, *failure);
@@ -137,8 +148,7 @@ void OpenAiRoutes::complete(bool is_chat, HttpExchange& exchange, CallOrigin hea
   count_unknown(request.unknown_fields);
   Result<ModelRef> model = context_->find(request.model);
   if (!model.ok()) {
-    const bool is_unknown = model.status().code() == Code::kNotFound;
-    return answer_error(exchange, is_unknown ? unknown_model(request.model) : error_of(model.status()));
+    return answer_error(exchange, not_found_error(request.model, model.status()));
   }
   const ModelInfo& info = model.value()->info();
   if (role_of(info) != Role::kText) {
@@ -159,8 +169,7 @@ void OpenAiRoutes::embed(HttpExchange& exchange, CallOrigin head, Pass pass) {
   count_unknown(request.unknown_fields);
   Result<ModelRef> model = context_->find(request.model);
   if (!model.ok()) {
-    const bool is_unknown = model.status().code() == Code::kNotFound;
-    return answer_error(exchange, is_unknown ? unknown_model(request.model) : error_of(model.status()));
+    return answer_error(exchange, not_found_error(request.model, model.status()));
   }
   if (role_of(model.value()->info()) != Role::kEmbedding) {
     return answer_error(

@@ -48,6 +48,8 @@ class OpenAiRoutes final : public HttpRoutes, public MetricSource {
 
   Result<CallOrigin> read_head(const HttpExchange& exchange) const;
   void answer(Endpoint endpoint, HttpExchange& exchange, CallOrigin head, Pass pass) noexcept;
+  /// Why a model is not there.
+  ApiError not_found_error(const std::string& name, const Status& status) const;
   void complete(bool is_chat, HttpExchange& exchange, CallOrigin head, Pass pass);
   void embed(HttpExchange& exchange, CallOrigin head, Pass pass);
   /// [any, may take long]

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "atoll/testing/followed_fake.h"
 #include "atoll/testing/recorded_metrics.h"
 #include "frontends/openai/testing/routes_fixture.h"
 
@@ -170,6 +171,98 @@ TEST_F(OpenAiRoutesTest, WhatCannotBeAskedIsRefused) {
                 {{"X-Tenant", "a"}, {"x-tenant", "b"}})
                 .status,
             400);
+}
+
+TEST_F(OpenAiRoutesTest, WhatIsWrongIsNamedAsTheClientNamedIt) {
+  EXPECT_NE(chat(R"(,"max_tokens":5)", "plain").body.find(R"("param":"max_tokens")"), std::string::npos);
+  EXPECT_NE(chat(R"(,"max_completion_tokens":5)", "plain").body.find(R"("param":"max_completion_tokens")"),
+            std::string::npos);
+  EXPECT_NE(complete(R"({"model":"lost","prompt":"a"})").body.find("'gone', which 'lost' stands for"),
+            std::string::npos);
+  const test::ReceivedHttpReply large =
+      ask("POST", "/v1/embeddings", R"({"model":"org/e","input":"a","dimensions":4})");
+  EXPECT_EQ(large.status, 400);
+  EXPECT_NE(large.body.find(R"("param":"dimensions")"), std::string::npos) << large.body;
+  EXPECT_EQ(ask("POST", "/v1/completions", "\x1f\x8b", {{"Content-Encoding", "gzip"}}).status, 400);
+}
+
+TEST_F(OpenAiRoutesTest, AModelIsHeldOnceForEachRequest) {
+  Request* held = nullptr;
+  scripted.canned->respond = [&](Request& request) { held = &request; };
+  test::FakeHttpExchange exchange({"POST", "/v1/completions", {}, {}, R"({"model":"canned","prompt":"a"})"});
+  exchange.send_to(*scripted.routes, "/v1/completions");
+  ASSERT_NE(held, nullptr);
+  EXPECT_EQ(scripted.canned->references(), 1);
+  send_piece(*held, "x", 1, kFinal);
+  (void)held->release().ok();
+  EXPECT_TRUE(exchange.wait_end(std::chrono::minutes(1)));
+}
+
+/// Sends every request to one model.
+class OneModel final : public ModelRouter {
+ public:
+  OneModel(test::FakeModelCatalog& catalog, std::string name) : catalog_(catalog), name_(std::move(name)) {}
+  virtual ~OneModel() = default;
+  std::optional<int64_t> labelled(std::string_view, std::string_view) const noexcept override { return {}; }
+  Result<ModelRef> route(std::string_view, int64_t version) noexcept override {
+    return catalog_.acquire(name_, version);
+  }
+
+ private:
+  test::FakeModelCatalog& catalog_;
+  const std::string name_;
+};
+
+class CountedTracing final : public Tracing, public Trace {
+ public:
+  virtual ~CountedTracing() = default;
+  bool active() const noexcept override { return true; }
+  Trace* start(const TraceStart& request) noexcept override {
+    started.push_back(cat(request.model, " ", request.traceparent));
+    ++open;
+    return this;
+  }
+  Result<std::vector<TraceSetting>> settings(std::string_view) const noexcept override {
+    return std::vector<TraceSetting>();
+  }
+  Status update(std::string_view, std::span<const TraceSetting>) noexcept override { return {}; }
+  uint64_t id() const noexcept override { return 1; }
+  void report(TraceActivity, int64_t) noexcept override {}
+  void report_tensor(TraceActivity, std::string_view, DataType, std::span<const int64_t>,
+                     std::span<const Buffer>) noexcept override {}
+  void report_named(const char*, int64_t) noexcept override {}
+  std::string_view traceparent() const noexcept override { return {}; }
+  Trace* spawn_child(std::string_view, int64_t, std::string_view) noexcept override { return nullptr; }
+  void release() noexcept override { --open; }
+  bool wants_tensors() const noexcept override { return false; }
+
+  std::vector<std::string> started;
+  int open = 0;
+};
+
+TEST_F(OpenAiRoutesTest, RouterAndTracesAreFollowed) {
+  OneModel router(scripted.catalog, "plain");
+  CountedTracing tracing;
+  const auto changed = [&](std::string_view interface_id) {
+    test::publish_service_changed(scripted.host, interface_id, "other");
+  };
+  const auto asked = [&] {
+    return ask("POST", "/v1/completions", R"({"model":"m","prompt":"a"})", {{"traceparent", "00-1"}}).status;
+  };
+  EXPECT_EQ(asked(), 404);
+  scripted.host.registry().publish<ModelRouter>("other", router);
+  changed(ModelRouter::kInterfaceId);
+  EXPECT_EQ(asked(), 200);
+  scripted.host.registry().publish<Tracing>("other", tracing);
+  changed(Tracing::kInterfaceId);
+  EXPECT_EQ(asked(), 200);
+  EXPECT_EQ(tracing.started, (std::vector<std::string>{"plain 00-1"}));
+  scripted.host.registry().withdraw(std::string(ModelRouter::kInterfaceId), "other");
+  scripted.host.registry().withdraw(std::string(Tracing::kInterfaceId), "other");
+  changed(ModelRouter::kInterfaceId);
+  changed(Tracing::kInterfaceId);
+  EXPECT_EQ(asked(), 404);
+  EXPECT_EQ(tracing.started.size(), 1u);
 }
 
 TEST_F(OpenAiRoutesTest, TheTenantGoesWithTheRequest) {

@@ -196,8 +196,8 @@ void read_sampling(Fields& fields, CompletionRequest& request) {
   request.seed =
       fields.integer("seed", std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max());
   const char* const newer = "max_completion_tokens";
-  request.max_tokens =
-      fields.integer(request.is_chat && fields.has(newer) ? newer : "max_tokens", 1, kMostTokens);
+  request.max_tokens_field = request.is_chat && fields.has(newer) ? newer : "max_tokens";
+  request.max_tokens = fields.integer(request.max_tokens_field.c_str(), 1, kMostTokens);
 }
 
 void read_stream(Fields& fields, CompletionRequest& request) {

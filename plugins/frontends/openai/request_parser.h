@@ -31,6 +31,7 @@ struct CompletionRequest {
   bool include_usage = false;  ///< in a stream
   std::vector<std::string> stops;
   std::optional<int64_t> max_tokens;
+  std::string max_tokens_field;  ///< its name in this request
   std::optional<int64_t> seed;
   std::vector<SamplingField> sampling;  ///< without seed
   uint32_t unknown_fields = 0;
