@@ -52,13 +52,13 @@ Result<OrtLibrary> OrtLibrary::begin(const std::string& file, const LibraryPlace
     auto opened = file.empty() ? open_first_library(places, passed_over) : open_named(file);
     if (!opened.ok()) return std::move(opened).status();
     g_in_use = new InUse{std::move(opened).value(), file};
+    g_api = g_in_use->library.api;  // only here: users read it without the lock
   } else if (!is_same(*g_in_use, file)) {
     return make_status(Code::kFailedPrecondition, "option library: found '", file, "', expected '",
                        g_in_use->library.file,
                        "': ONNX Runtime is in use from there, and there is one a process");
   }
   ++g_in_use->users;
-  g_api = g_in_use->library.api;
   return OrtLibrary();
 }
 
