@@ -83,7 +83,9 @@ def test_manifests_are_conffiles_and_good(trees, tmp_path):
         manifest = trees / "atoll/etc/atoll" / name
         text = manifest.read_text()
         assert "etc/dev" not in text and not re.search(r"(?<![/\w])(docs|etc)/", text)
-        assert "ok, " in run(BUILD / "bin/atoll", "--manifest", manifest, "--set", f'plugin.repository.paths=["{tmp_path}"]', "--check")
+        # Where the service keeps its state only root may write.
+        (tmp_path / name).write_text(text.replace("/var/lib", str(tmp_path)))
+        assert "ok, " in run(BUILD / "bin/atoll", "--manifest", tmp_path / name, "--set", f'plugin.repository.paths=["{tmp_path}"]', "--check")
     assert 'use = "supervision/systemd"' in (trees / "atoll/etc/atoll/atoll.toml").read_text()
 
 
