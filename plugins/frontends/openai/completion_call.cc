@@ -125,17 +125,7 @@ void CompletionCall::start(OpenAiContext& context, HttpExchange& exchange, Compl
     request.max_tokens = kCompletionTokens;
   auto* const call = new CompletionCall(context, exchange, std::move(request), std::move(head),
                                         std::move(model), std::move(pass));
-  Status made = guarded("making the requests", [&] {
-    call->make_choices();
-    return Status();
-  });
-  if (!made.ok()) {
-    call->fail(error_of(made));
-    call->choices_.clear();
-  }
-  call->expect(call->choices_.size());
-  for (const std::unique_ptr<Choice>& choice : call->choices_) call->submit(*choice);
-  call->release_start();
+  call->run(call->choices_, [call] { call->make_choices(); });
 }
 
 void CompletionCall::make_choices() {

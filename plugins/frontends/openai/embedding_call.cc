@@ -77,17 +77,7 @@ void EmbeddingCall::start(OpenAiContext& context, HttpExchange& exchange, Embedd
                           CallOrigin head, ModelRef model, Pass pass) {
   auto* const call = new EmbeddingCall(context, exchange, std::move(request), std::move(head),
                                        std::move(model), std::move(pass));
-  Status made = guarded("making the requests", [&] {
-    call->make_items();
-    return Status();
-  });
-  if (!made.ok()) {
-    call->fail(error_of(made));
-    call->items_.clear();
-  }
-  call->expect(call->items_.size());
-  for (const std::unique_ptr<Item>& item : call->items_) call->submit(*item);
-  call->release_start();
+  call->run(call->items_, [call] { call->make_items(); });
 }
 
 void EmbeddingCall::make_items() {

@@ -61,7 +61,6 @@ GroupCall::GroupCall(OpenAiContext& context, HttpExchange& exchange, CallOrigin 
     parent_.trace =
         tracing->start({info().name, info().version, parent_.id, head_.traceparent, head_.tracestate});
   }
-  exchange_.cancellation().link(link_);
 }
 
 GroupCall::~GroupCall() {

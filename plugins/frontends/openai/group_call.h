@@ -11,6 +11,7 @@
 
 #include "atoll/core/followed_service.h"
 #include "atoll/core/gate.h"
+#include "atoll/core/guarded.h"
 #include "atoll/core/host.h"
 #include "atoll/frontend/http_routes.h"
 #include "atoll/models/model.h"
@@ -54,24 +55,36 @@ class GroupCall {
   GroupCall(OpenAiContext& context, HttpExchange& exchange, CallOrigin head, ModelRef model, Pass pass);
   virtual ~GroupCall();
 
-  /// Before release_start().
+  /// While run() makes the requests.
   const ModelInfo& info() const noexcept { return model_->info(); }
   HttpExchange& exchange() noexcept { return exchange_; }
-  /// Fills in the inputs that the request has beside its text. \param value  of all BOOL inputs with this name
+  // Each of the three adds to a request what the model has under this name, and nothing if it has none.
   static void add_flag(Request& request, const ModelInfo& model, std::string_view name, bool value) noexcept;
   /// \param encoded  one BYTES element, which outlives the request
   static void add_text(Request& request, const ModelInfo& model, std::string_view name,
                        const std::string& encoded) noexcept;
+  /// An output that is asked for.
   static void add_wanted(Request& request, const ModelInfo& model, std::string_view name) noexcept;
   /// As a BYTES element: its length and the text.
   static std::string encoded(std::string_view text);
 
-  /// Says how many requests there will be. The call stays until as many have ended, and release_start() was called.
-  void expect(size_t requests) noexcept { open_.store(requests + 1, std::memory_order_relaxed); }
-  /// Gives a request, whose inputs are filled in, to the model. It may have ended when this returns.
-  void submit(InnerRequest& inner) noexcept;
-  /// All requests have been submitted. The call may be gone when this returns.
-  void release_start() noexcept {
+  /// Makes the requests and gives them to the model. The call may be gone when this returns.
+  /// \param requests  pointers to InnerRequest, each of which calls part_done() at its end
+  /// \param make  adds the requests, with their inputs; may throw
+  template <class Requests, class Make>
+  void run(Requests& requests, Make&& make) noexcept {
+    Status made = guarded("making the requests", [&] {
+      make();
+      return Status();
+    });
+    exchange_.cancellation().link(link_);
+    if (!made.ok()) {
+      fail(error_of(made));
+      requests.clear();
+    }
+    // One more than there are, so that the call stays until all are submitted.
+    open_.store(requests.size() + 1, std::memory_order_relaxed);
+    for (const auto& request : requests) submit(*request);
     model_.reset();  // each request has its own: what drains a model counts these
     part_done();
   }
@@ -85,6 +98,8 @@ class GroupCall {
   virtual void finish(const ApiError* failure) noexcept = 0;
 
  private:
+  void submit(InnerRequest& inner) noexcept;
+
   OpenAiContext& context_;
   HttpExchange& exchange_;
   Pass pass_;
@@ -93,7 +108,7 @@ class GroupCall {
   Request parent_;    ///< is given to no model: it has what the requests have in common
   Cancellation all_;  ///< is cancelled with the exchange
   CancelLink link_;
-  std::atomic<size_t> open_{1};
+  std::atomic<size_t> open_{0};
   std::atomic<bool> failed_{false};
   std::mutex mutex_;  ///< guards failure_
   std::optional<ApiError> failure_;

@@ -1,6 +1,7 @@
 #include "frontends/openai/openai_routes.h"
 
 #include <algorithm>
+#include <boost/beast/core/string.hpp>
 #include <iterator>
 #include <set>
 #include <utility>
@@ -21,8 +22,7 @@ constexpr size_t kSmallBytes = 32 << 10;
 constexpr std::string_view kModelPrefix = "/v1/models/";
 
 bool is_named(std::string_view header, std::string_view name) {
-  return std::equal(header.begin(), header.end(), name.begin(), name.end(),
-                    [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
+  return boost::beast::iequals({header.data(), header.size()}, {name.data(), name.size()});
 }
 
 std::string_view text_of_body(const HttpExchange& exchange) noexcept {
@@ -132,13 +132,21 @@ void OpenAiRoutes::answer(Endpoint endpoint, HttpExchange& exchange, CallOrigin 
   if (!status.ok()) answer_error(exchange, error_of(status));
 }
 
-ApiError OpenAiRoutes::not_found_error(const std::string& name, const Status& status) const {
-  if (status.code() != Code::kNotFound) return error_of(status);
-  ApiError error = unknown_model(name);
-  if (const auto alias = settings_.aliases.find(name); alias != settings_.aliases.end())
-    error.message = cat("The model '", alias->second, "', which '", name,
-                        "' stands for, does not exist or is not served.");
-  return error;
+std::variant<ModelRef, ApiError> OpenAiRoutes::find(const std::string& name, Role role) const {
+  Result<ModelRef> found = context_->find(name);
+  if (!found.ok() && found.status().code() != Code::kNotFound) return error_of(found.status());
+  if (!found.ok()) {
+    ApiError error = unknown_model(name);
+    if (const auto alias = settings_.aliases.find(name); alias != settings_.aliases.end())
+      error.message = cat("The model '", alias->second, "', which '", name,
+                          "' stands for, does not exist or is not served.");
+    return error;
+  }
+  if (role_of(found.value()->info()) == role) return std::move(found).value();
+  const bool is_text = role == Role::kText;
+  return wrong_field("model", cat("The model '", name, "' makes no ", is_text ? "text" : "embeddings",
+                                  ": it needs the input '", kTextInput, "' and the output '",
+                                  is_text ? kTextOutput : kEmbedding, "'."));
 }
 
 void OpenAiRoutes::complete(bool is_chat, HttpExchange& exchange, CallOrigin head, Pass pass) {
@@ -146,19 +154,11 @@ void OpenAiRoutes::complete(bool is_chat, HttpExchange& exchange, CallOrigin hea
   if (const auto* failure = std::get_if<ApiError>(&read)) return answer_error(exchange, *failure);
   auto& request = std::get<CompletionRequest>(read);
   count_unknown(request.unknown_fields);
-  Result<ModelRef> model = context_->find(request.model);
-  if (!model.ok()) {
-    return answer_error(exchange, not_found_error(request.model, model.status()));
-  }
-  const ModelInfo& info = model.value()->info();
-  if (role_of(info) != Role::kText) {
-    return answer_error(
-        exchange,
-        wrong_field("model", cat("The model '", request.model, "' makes no text: it needs the input '",
-                                 kTextInput, "' and the output '", kTextOutput, "'.")));
-  }
-  if (auto refusal = CompletionCall::refusal(request, info)) return answer_error(exchange, *refusal);
-  CompletionCall::start(*context_, exchange, std::move(request), std::move(head), std::move(model).value(),
+  auto model = find(request.model, Role::kText);
+  if (const auto* failure = std::get_if<ApiError>(&model)) return answer_error(exchange, *failure);
+  auto& held = std::get<ModelRef>(model);
+  if (auto refusal = CompletionCall::refusal(request, held->info())) return answer_error(exchange, *refusal);
+  CompletionCall::start(*context_, exchange, std::move(request), std::move(head), std::move(held),
                         std::move(pass));
 }
 
@@ -167,18 +167,10 @@ void OpenAiRoutes::embed(HttpExchange& exchange, CallOrigin head, Pass pass) {
   if (const auto* failure = std::get_if<ApiError>(&read)) return answer_error(exchange, *failure);
   auto& request = std::get<EmbeddingRequest>(read);
   count_unknown(request.unknown_fields);
-  Result<ModelRef> model = context_->find(request.model);
-  if (!model.ok()) {
-    return answer_error(exchange, not_found_error(request.model, model.status()));
-  }
-  if (role_of(model.value()->info()) != Role::kEmbedding) {
-    return answer_error(
-        exchange,
-        wrong_field("model", cat("The model '", request.model, "' makes no embeddings: it needs the input '",
-                                 kTextInput, "' and the output '", kEmbedding, "'.")));
-  }
-  EmbeddingCall::start(*context_, exchange, std::move(request), std::move(head), std::move(model).value(),
-                       std::move(pass));
+  auto model = find(request.model, Role::kEmbedding);
+  if (const auto* failure = std::get_if<ApiError>(&model)) return answer_error(exchange, *failure);
+  EmbeddingCall::start(*context_, exchange, std::move(request), std::move(head),
+                       std::move(std::get<ModelRef>(model)), std::move(pass));
 }
 
 std::optional<ListedModel> OpenAiRoutes::listed(const std::string& name) const {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "atoll/core/executor.h"
@@ -16,6 +17,7 @@
 #include "frontends/common/call/tenant_header.h"
 #include "frontends/openai/answers.h"
 #include "frontends/openai/group_call.h"
+#include "frontends/openai/model_role.h"
 
 namespace atl::frontends::openai {
 
@@ -48,14 +50,14 @@ class OpenAiRoutes final : public HttpRoutes, public MetricSource {
 
   Result<CallOrigin> read_head(const HttpExchange& exchange) const;
   void answer(Endpoint endpoint, HttpExchange& exchange, CallOrigin head, Pass pass) noexcept;
-  /// Why a model is not there.
-  ApiError not_found_error(const std::string& name, const Status& status) const;
+  /// The model with this name or alias, if it has the role; else why a request cannot be given to it.
+  std::variant<ModelRef, ApiError> find(const std::string& name, Role role) const;
   void complete(bool is_chat, HttpExchange& exchange, CallOrigin head, Pass pass);
   void embed(HttpExchange& exchange, CallOrigin head, Pass pass);
   /// [any, may take long]
   void list(HttpExchange& exchange) noexcept;
   void show(HttpExchange& exchange, std::string_view id);
-  /// A model by its name or alias. Null: there is none with a role.
+  /// A model by its name or alias. Nothing: there is none, or it has no role.
   std::optional<ListedModel> listed(const std::string& name) const;
   void count_unknown(uint32_t fields) noexcept {
     unknown_fields_.fetch_add(fields, std::memory_order_relaxed);
