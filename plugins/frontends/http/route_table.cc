@@ -128,9 +128,7 @@ bool find_route(std::string_view path, Route* route) noexcept {
   return false;
 }
 
-namespace {
-
-bool has_unsafe_code(std::string_view path, bool allows_slash) noexcept {
+bool has_unsafe_percent_code(std::string_view path, bool allows_slash) noexcept {
   for (size_t at = path.find('%'); at != std::string_view::npos; at = path.find('%', at + 1)) {
     if (at + 2 >= path.size()) return true;
     const int high = hex_digit(path[at + 1]);
@@ -142,11 +140,6 @@ bool has_unsafe_code(std::string_view path, bool allows_slash) noexcept {
   }
   return false;
 }
-
-}  // namespace
-
-bool has_unsafe_percent_code(std::string_view path) noexcept { return has_unsafe_code(path, false); }
-bool has_unsafe_percent_code_but_slash(std::string_view path) noexcept { return has_unsafe_code(path, true); }
 
 bool decode_names(Route* route, std::vector<char>* storage) {
   std::string_view* const names[] = {&route->model, &route->version, &route->repository, &route->region};

@@ -61,9 +61,9 @@ bool find_route(std::string_view path, Route* route) noexcept;
 
 /// Whether a path has a percent code of a control character, dot, slash or backslash, or one that is none. No
 /// name has these: they are attempts to reach something else.
-bool has_unsafe_percent_code(std::string_view path) noexcept;
-/// The same, but a slash may have a code: in a name that a plugin's own route ends with, such as "org%2Fmodel", it is one.
-bool has_unsafe_percent_code_but_slash(std::string_view path) noexcept;
+/// \param allows_slash  a slash may have a code: where a plugin's own route takes any rest, that may be a name such as
+/// "org%2Fmodel"
+bool has_unsafe_percent_code(std::string_view path, bool allows_slash = false) noexcept;
 
 /// Replaces the percent codes in the route's names, which has_unsafe_percent_code() let pass. \param storage
 /// what the names are views into afterwards, as long as its memory is; moving it is fine. False: a name is

@@ -108,10 +108,10 @@ TEST(RouteTable, PercentCodes) {
   }
   for (const char* path : {"/", "/a.b", "/a%20b", "/%C3%A9", "/%25"}) {
     EXPECT_FALSE(has_unsafe_percent_code(path)) << path;
-    EXPECT_FALSE(has_unsafe_percent_code_but_slash(path)) << path;
+    EXPECT_FALSE(has_unsafe_percent_code(path, /*allows_slash=*/true)) << path;
   }
-  EXPECT_FALSE(has_unsafe_percent_code_but_slash("/a%2Fb%2f"));
-  EXPECT_TRUE(has_unsafe_percent_code_but_slash("/a%2F%2e%2e"));
+  EXPECT_FALSE(has_unsafe_percent_code("/a%2Fb%2f", /*allows_slash=*/true));
+  EXPECT_TRUE(has_unsafe_percent_code("/a%2F%2e%2e", /*allows_slash=*/true));
 }
 
 TEST(RouteTable, NamesAreDecoded) {

@@ -52,14 +52,16 @@ ThreadContext::ThreadContext(HttpContext& shared, ServerThread& thread)
 ThreadContext::~ThreadContext() = default;
 
 void ThreadContext::judge(const RequestHead& head, Verdict& verdict) {
+  constexpr std::string_view kUnsafeCode = "the path has a percent code that no name can have";
   Route& route = verdict.emplace_route<Route>();
-  const bool is_own = find_route(head.path, &route);
-  const auto routes = is_own ? decltype(frontend.routes->list())() : frontend.routes->list();
-  const ContributedRoute* const contributed = routes ? routes->find(head.path) : nullptr;
-  const bool is_prefix = contributed != nullptr && contributed->is_prefix();
-  if (is_prefix ? has_unsafe_percent_code_but_slash(head.path) : has_unsafe_percent_code(head.path))
-    return verdict.refuse(400, "the path has a percent code that no name can have");
-  if (!is_own) return judge_contributed(contributed, head, verdict);
+  if (!find_route(head.path, &route)) {
+    const auto routes = frontend.routes->list();
+    const ContributedRoute* const contributed = routes ? routes->find(head.path) : nullptr;
+    const bool takes_any_rest = contributed != nullptr && contributed->is_prefix();
+    if (has_unsafe_percent_code(head.path, takes_any_rest)) return verdict.refuse(400, kUnsafeCode);
+    return judge_contributed(contributed, head, verdict);
+  }
+  if (has_unsafe_percent_code(head.path)) return verdict.refuse(400, kUnsafeCode);
   if (head.path.find('%') != std::string_view::npos && !decode_names(&route, &verdict.names)) {
     return verdict.refuse(400, "a name in the path is not UTF-8");
   }
