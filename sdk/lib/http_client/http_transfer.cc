@@ -91,7 +91,7 @@ CURL* HttpTransfer::prepare() {
   curl_easy_setopt(curl_, CURLOPT_WRITEFUNCTION, &receive);
   curl_easy_setopt(curl_, CURLOPT_WRITEDATA, this);
   if (!request_.uses_proxy) curl_easy_setopt(curl_, CURLOPT_PROXY, "");
-  trust();
+  if (request_.url.starts_with("https://")) trust();  // which looks for files
   if (request_.timeout_ns > 0) {
     const int64_t timeout_ms =
         std::clamp<int64_t>(request_.timeout_ns / kNsPerMs, 1, std::numeric_limits<int32_t>::max());

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "atoll/abi/plugin.h"
+#include "atoll/testing/temporary_directory.h"
 
 namespace atl::lib {
 namespace {
@@ -29,19 +30,13 @@ TEST(VersionTest, NamesVersionCommitAndBuild) {
 /// A repository that write_commit.cmake is asked about.
 class WriteCommitTest : public testing::Test {
  protected:
-  WriteCommitTest() {
-    std::string name = (fs::temp_directory_path() / "atoll_version_XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~WriteCommitTest() override { fs::remove_all(folder_); }
-
   void run(const std::string& command) { ASSERT_EQ(std::system(command.c_str()), 0) << command; }
   void git(const std::string& words) {
     run("git -C " + source() + " -c user.name=a -c user.email=a@b -c commit.gpgsign=false " + words +
         " >/dev/null");
   }
-  std::string source() const { return (folder_ / "source").string(); }
-  fs::path header() const { return folder_ / "commit.h"; }
+  std::string source() const { return (folder_.path() / "source").string(); }
+  fs::path header() const { return folder_.path() / "commit.h"; }
   void make_checkout() {
     fs::create_directory(source());
     git("init -q");
@@ -59,7 +54,7 @@ class WriteCommitTest : public testing::Test {
     return text.substr(22, text.size() - 24);
   }
 
-  fs::path folder_;
+  test::TemporaryDirectory folder_;
 };
 
 TEST_F(WriteCommitTest, WhatDiffersFromTheCommitIsDirty) {
@@ -86,8 +81,8 @@ TEST_F(WriteCommitTest, AFolderOfAnotherRepositoryIsNoCheckout) {
   make_checkout();
   fs::create_directory(fs::path(source()) / "archive");
   EXPECT_EQ(commit(source() + "/archive"), "unknown");
-  fs::create_directory(folder_ / "plain");
-  EXPECT_EQ(commit((folder_ / "plain").string()), "unknown");
+  fs::create_directory(folder_.path() / "plain");
+  EXPECT_EQ(commit((folder_.path() / "plain").string()), "unknown");
 }
 
 TEST_F(WriteCommitTest, TheFileIsWrittenOnlyIfItChanges) {
