@@ -39,7 +39,9 @@ Result<std::unique_ptr<ModelWorker>> ModelWorker::start(const WorkerContext& con
   if (!worker.ok()) return std::move(worker).status();
   made->use(std::move(worker).value());
   if (Status sent = send_work_json(*made->worker_, MessageType::kInitialize, start); !sent.ok()) {
-    made->worker_->kill(cat("is ended because it cannot be initialised: ", sent.message()));
+    // Nothing can be sent to one that ends already; how it ends says more than that.
+    made->worker_->kill(
+        made->worker_->has_left() ? "" : cat("is ended because it cannot be initialised: ", sent.message()));
   }
   return made;
 }

@@ -1,5 +1,6 @@
 #include "backends/python/process/worker.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -224,6 +225,11 @@ void Worker::kill(std::string reason) noexcept {
   context_.loop.post([self = self_] {
     if (*self != nullptr) (*self)->process_.signal_group(SIGKILL);
   });
+}
+
+bool Worker::has_left() const noexcept {
+  pollfd socket = {.fd = socket_.get(), .events = 0, .revents = 0};
+  return ::poll(&socket, 1, 0) == 1 && (socket.revents & (POLLHUP | POLLERR)) != 0;
 }
 
 // --- what comes, on the reader's thread ---

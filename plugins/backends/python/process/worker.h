@@ -95,6 +95,8 @@ class Worker final : private SlabTable::Sender {
   void send_side(const RingMessage& message, const Block* sent_block = nullptr) noexcept;
   /// [any] The end, unless it has come; the reason is what listener and log are told instead of how the process ended.
   void kill(std::string reason) noexcept;
+  /// [any] Whether its end of the socket is closed: it is ending by itself, and what the listener will be told says how.
+  bool has_left() const noexcept;
 
   const std::shared_ptr<WorkerMemory>& memory() const noexcept { return memory_; }
   BlockAllocator& blocks() noexcept { return memory_->blocks; }
