@@ -8,6 +8,7 @@
 #include "frontends/common/management/management.h"
 #include "frontends/http/route_table.h"
 #include "frontends/http/thread_context.h"
+#include "grpc_service.pb.h"
 
 namespace atl::frontends::http {
 

@@ -9,6 +9,7 @@
 
 #include "atoll/frontend/access.h"
 #include "frontends/common/management/management.h"
+#include "grpc_service.pb.h"
 #include "health.pb.h"
 
 namespace atl::frontends {

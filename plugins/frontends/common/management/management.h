@@ -20,7 +20,37 @@
 #include "frontends/common/call/access_check.h"
 #include "frontends/common/call/request_budgets.h"
 #include "frontends/common/call/router_slot.h"
-#include "grpc_service.pb.h"
+
+// Declared, not included: most users of this header need no message, and the generated header is the largest of all.
+namespace inference {
+class CudaSharedMemoryRegisterRequest;
+class CudaSharedMemoryStatusRequest;
+class CudaSharedMemoryStatusResponse;
+class CudaSharedMemoryUnregisterRequest;
+class LogSettingsRequest;
+class LogSettingsResponse;
+class ModelConfigRequest;
+class ModelConfigResponse;
+class ModelMetadataRequest;
+class ModelMetadataResponse;
+class ModelReadyRequest;
+class ModelReadyResponse;
+class ModelStatisticsRequest;
+class ModelStatisticsResponse;
+class RepositoryIndexRequest;
+class RepositoryIndexResponse;
+class RepositoryModelLoadRequest;
+class RepositoryModelUnloadRequest;
+class ServerLiveResponse;
+class ServerMetadataResponse;
+class ServerReadyResponse;
+class SystemSharedMemoryRegisterRequest;
+class SystemSharedMemoryStatusRequest;
+class SystemSharedMemoryStatusResponse;
+class SystemSharedMemoryUnregisterRequest;
+class TraceSettingRequest;
+class TraceSettingResponse;
+}  // namespace inference
 
 namespace atl::frontends {
 

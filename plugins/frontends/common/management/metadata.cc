@@ -1,6 +1,7 @@
 // Health and metadata.
 #include "frontends/common/codec/wire_messages.h"
 #include "frontends/common/management/management.h"
+#include "grpc_service.pb.h"
 
 namespace atl::frontends {
 namespace {

@@ -10,6 +10,7 @@
 #include "atoll/models/model_demand.h"
 #include "frontends/common/codec/wire_messages.h"
 #include "frontends/common/management/management.h"
+#include "grpc_service.pb.h"
 
 namespace atl::frontends {
 namespace {

@@ -1,6 +1,7 @@
 // Registration of shared memory. A server without the service answers as one that has it switched off.
 #include "frontends/common/codec/wire_messages.h"
 #include "frontends/common/management/management.h"
+#include "grpc_service.pb.h"
 
 namespace atl::frontends {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "atoll/models/model_identifier.h"
 #include "frontends/common/management/management.h"
+#include "grpc_service.pb.h"
 
 namespace atl::frontends {
 namespace {

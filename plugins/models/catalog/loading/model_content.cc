@@ -15,6 +15,7 @@
 #include "atoll/core/file_descriptor.h"
 #include "atoll/core/text.h"
 #include "atoll/lib/hex.h"
+#include "model_config.pb.h"
 
 // Its functions here, and not those of a library that a backend might bring too.
 #define XXH_INLINE_ALL

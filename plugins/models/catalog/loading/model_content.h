@@ -7,7 +7,10 @@
 #include <vector>
 
 #include "atoll/models/model.h"
-#include "model_config.pb.h"
+
+namespace inference {
+class ModelConfig;
+}
 
 namespace atl::models {
 

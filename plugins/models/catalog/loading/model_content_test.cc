@@ -8,6 +8,7 @@
 
 #include "atoll/testing/fake_catalog.h"
 #include "atoll/testing/temporary_directory.h"
+#include "model_config.pb.h"
 
 namespace atl::models {
 namespace {

@@ -193,7 +193,8 @@ TEST_P(ModelRouterConformance, ThreadsRouteWhileModelsComeAndGo) {
     std::atomic<int> wrong = 0, running = kThreads;
     std::array<std::atomic<int>, 4> found = {};  // by version; kLatest first
     const auto are_found = [&] {
-      return std::all_of(found.begin(), found.end(), [](const std::atomic<int>& count) { return count != 0; });
+      return std::all_of(found.begin(), found.end(),
+                         [](const std::atomic<int>& count) { return count != 0; });
     };
     std::vector<std::thread> threads;
     for (int i = 0; i < kThreads; ++i) {
