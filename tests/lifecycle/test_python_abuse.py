@@ -39,7 +39,9 @@ def hook(name, body, of_class=False):
 NO_MODELS = {
     "import_raises": ("raise ValueError('at import')", "Internal: ValueError: at import"),
     "import_syntax": ("def f(:", r"Internal: SyntaxError: invalid syntax \(model.py, line \d+\)"),
-    "import_missing": ("import not_there", "Internal: ModuleNotFoundError: No module named 'not_there'"),
+    "import_missing": ("import not_there", r"Internal: ModuleNotFoundError: No module named 'not_there'; the model runs in /\S+: "
+                       "the model's parameter PYTHON_EXECUTABLE .*, or the option 'interpreter' of "
+                       "backends/python, chooses another Python"),
     "import_no_class": ("x = 1", "Internal: AttributeError: module '1.model' has no attribute 'TritonPythonModel'"),
     "import_exit": ("sys.exit(3)", "Internal: SystemExit: 3"),
     "import_interrupt": ("raise KeyboardInterrupt", "Internal: KeyboardInterrupt"),

@@ -15,7 +15,7 @@ def import_contract():
         import triton_python_backend_utils  # noqa: F401
     except ModuleNotFoundError as error:
         if error.name == "numpy":
-            raise ModuleNotFoundError(f"Python models need NumPy, which {sys.executable} does not have") from None
+            raise ModuleNotFoundError("Python models need NumPy") from None
         raise
     finally:
         sys.path.remove(folder)

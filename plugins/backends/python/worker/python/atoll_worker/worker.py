@@ -147,7 +147,11 @@ class Worker:
         if isinstance(error, _BareError):
             return str(error)
         logger.send(logger.ERROR, f"{hook} of model '{self._session.model_name}' failed:\n{traceback_text(error)}", __file__, 0)
-        return exception_text(error)
+        text = exception_text(error)
+        if isinstance(error, ModuleNotFoundError):
+            text += (f"; the model runs in {sys.executable}: the model's parameter PYTHON_EXECUTABLE or EXECUTION_ENV_PATH, or the "
+                     "option 'interpreter' of backends/python, chooses another Python")
+        return text
 
     def _finalize(self):
         self._session.can_infer = False
