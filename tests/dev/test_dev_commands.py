@@ -199,9 +199,19 @@ def test_quickstart_on_an_address_of_another_machine(tree, debian):
     assert [call.split()[0] for call in tree.calls()] == ["install-packages"]
 
 
-def test_quickstart_takes_no_arguments(tree, debian):
-    done = tree.run("quickstart", "--fast", **debian)
-    assert done.returncode == 1 and done.stderr == "etc/dev/quickstart: takes no arguments\n" and tree.calls() == []
+@pytest.mark.parametrize("words", [["--fast"], ["chats"], ["chat", "now"]])
+def test_quickstart_takes_one_word(tree, debian, words):
+    done = tree.run("quickstart", *words, **debian)
+    assert done.returncode == 1 and tree.calls() == []
+    assert done.stderr == f"etc/dev/quickstart: found '{' '.join(words)}', expected nothing or the word 'chat'\n"
+
+
+def test_quickstart_of_a_chat_looks_at_the_ports_too(tree, debian):
+    done = tree.run("quickstart", "chat", **debian, **{**NOBODYS, "HTTP_ADDRESS": "nowhere"})
+    assert done.returncode == 1 and tree.calls() == [] and "HTTP_ADDRESS=nowhere is no address" in done.stderr
+
+
+def test_quickstart_says_what_it_can_do(tree, debian):
     done = tree.run("quickstart", "--help", **debian)
     assert done.returncode == 0 and "GRPC_ADDRESS" in done.stdout and tree.calls() == []
 
