@@ -8,7 +8,6 @@ import sys
 import threading
 
 import pytest
-from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
@@ -39,19 +38,6 @@ def models(tmp_path_factory):
     subprocess.run([sys.executable, ROOT / "etc/models/train_digits.py", "--output", folder / "models",
                     "--heldout", folder / "heldout.npz"], check=True)
     return folder / "models"
-
-
-@pytest.fixture
-def browser(tmp_path):
-    options = webdriver.ChromeOptions()
-    options.binary_location = "/usr/bin/chromium"
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
-                     f"--user-data-dir={tmp_path / 'profile'}"):
-        options.add_argument(argument)
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService("/usr/bin/chromedriver"))
-    driver.set_page_load_timeout(WAIT_S)
-    yield driver
-    driver.quit()
 
 
 def text(browser, identifier):

@@ -23,6 +23,21 @@ async function refusal(response) {
   }
 }
 
+/** Adds text to a box at most once a frame: a fast model has many tokens in one, and each change lays the page out again. */
+function writer(box) {
+  let unseen = "";
+  return (piece) => {
+    if (!unseen) {
+      requestAnimationFrame(() => {
+        box.append(unseen);
+        unseen = "";
+        box.scrollIntoView({ block: "end" });
+      });
+    }
+    unseen += piece;
+  };
+}
+
 async function listModels() {
   const response = await fetch("/v1/models");
   if (!response.ok) throw new Error(await refusal(response));
@@ -54,6 +69,7 @@ async function ask() {
   let first = null;
   let usage = null;
   const box = show("assistant", "");
+  const write = writer(box);
   const answer = { role: "assistant", content: "" };
   try {
     const response = await fetch("/v1/chat/completions", {
@@ -76,8 +92,7 @@ async function ask() {
       if (!piece) continue;
       first ??= performance.now();
       answer.content += piece;
-      box.textContent = answer.content;
-      box.scrollIntoView({ block: "end" });
+      write(piece);
     }
   } catch (error) {
     if (error.name !== "AbortError") {
