@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -17,8 +18,9 @@ namespace {
 constexpr OptionTable kOptions{
     option_int("threads", 0)
         .range(0, 512)
-        .help("Threads that compute a model's steps, for models that do not say; 0: one a CPU that the process "
-              "may use (affinity, container quota)."),
+        .help("Threads that compute a model's steps, for models that do not say; 0: half as many as the CPUs that "
+              "the process may use (affinity, container quota), because they wait for each other all the time: "
+              "one that is not running holds all of them up."),
     option_string("library", "")
         .help("Folder of llama.cpp's libraries; empty: that of the installation (lib/atoll/engines/llamacpp)."),
     option_bool("probe", true)
@@ -47,7 +49,7 @@ class LlamaPlugin final : public Plugin {
     const std::string& library = options.get_string("library");
     const int64_t threads = options.get_int("threads");
     backend_.set({.engine_folders = library.empty() ? engine_folders(own_file()) : std::vector<std::string>{library},
-                  .threads = threads == 0 ? usable_cpus() : threads,
+                  .threads = threads == 0 ? std::max<int64_t>(1, usable_cpus() / 2) : threads,
                   .tries_files = options.get_bool("probe"),
                   .trial_timeout_ns = options.get_duration_ns("probe_timeout"),
                   .trial_memory_bytes = options.get_bytes("probe_memory")});

@@ -288,6 +288,8 @@ void GenerationLoop::finish(TokenSlot& slot, FinishReason reason) {
   last.text += generation->text->finish();
   last.finish = reason;
   last.cached_tokens = static_cast<uint32_t>(generation->cached_tokens);
+  // Before the client knows of its end.
+  show_state();
   generation->port->send(std::move(last), clock_.now_ns());
 }
 

@@ -6,6 +6,7 @@
 #include "atoll/backend/values.h"
 #include "atoll/lib/checked_document.h"
 #include "backends/llamacpp/requests/tensor_names.h"
+#include "backends/llamacpp/text/json_depth.h"
 
 namespace atl::llamacpp {
 namespace {
@@ -42,30 +43,9 @@ const char* json_problem(const std::string& text, bool is_array) {
   return is_array ? "found no array" : "found no object";
 }
 
-constexpr size_t kDepthMax = 64;
-
-/// JSON that is deeper than any chat: the template's reader is recursive.
-bool is_too_deep(const std::string& json) {
-  size_t depth = 0;
-  bool in_text = false;
-  for (size_t i = 0; i < json.size(); ++i) {
-    const char c = json[i];
-    if (in_text) {
-      if (c == '\\') ++i;
-      if (c == '"') in_text = false;
-      continue;
-    }
-    if (c == '"') in_text = true;
-    if (c == '[' || c == '{') ++depth;
-    if (c == ']' || c == '}') --depth;
-    if (depth > kDepthMax) return true;
-  }
-  return false;
-}
-
 Status check_json(std::string_view input, const std::string& text, bool is_array) {
-  if (is_too_deep(text))
-    return invalid_argument("input '", input, "': found JSON of more than ", kDepthMax, " levels");
+  if (is_too_deep_json(text))
+    return invalid_argument("input '", input, "': found JSON of more than ", kJsonDepthMax, " levels");
   const char* const problem = json_problem(text, is_array);
   if (problem == nullptr) return {};
   return invalid_argument("input '", input, "': ", problem, ", expected a JSON ", is_array ? "array" : "object");

@@ -8,6 +8,7 @@
 
 #include "atoll/lib/checked_document.h"
 #include "atoll/lib/json_writer.h"
+#include "backends/llamacpp/text/json_depth.h"
 
 namespace atl::llamacpp {
 namespace {
@@ -218,6 +219,8 @@ Status check_together(const SamplingOptions& options) {
 Result<SamplingOptions> read_sampling_options(std::string_view json, int32_t tokens) {
   SamplingOptions options;
   if (json.empty()) return options;
+  if (is_too_deep_json(json))
+    return invalid_argument("sampling_parameters: found JSON of more than ", kJsonDepthMax, " levels");
   CheckedDocument document;
   // Not recursive: however deep a client nests, the stack stays flat.
   document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());

@@ -21,21 +21,21 @@ struct SamplingOptions {
   int32_t top_k = 0;  ///< 0: any
   double presence_penalty = 0, frequency_penalty = 0;
   double repetition_penalty = 1;
-  std::optional<uint64_t> seed;
-  std::vector<std::pair<Token, float>> logit_bias;
+  std::optional<uint64_t> seed = {};
+  std::vector<std::pair<Token, float>> logit_bias = {};
 
   int32_t max_tokens = std::numeric_limits<int32_t>::max();  ///< the context is a limit, too
   int32_t min_tokens = 0;
-  std::vector<std::string> stops;
-  std::vector<Token> stop_tokens;
+  std::vector<std::string> stops = {};
+  std::vector<Token> stop_tokens = {};
   bool ignore_eos = false;
   bool include_stop = false;
   bool skip_special_tokens = true;
 
   /// How many of the most likely tokens are told with each; nothing: no probabilities are asked for.
-  std::optional<int32_t> logprobs;
-  std::string grammar;      ///< GBNF; empty: none
-  std::string json_schema;  ///< empty: none
+  std::optional<int32_t> logprobs = {};
+  std::string grammar = {};      ///< GBNF; empty: none
+  std::string json_schema = {};  ///< empty: none
   int64_t priority = 0;     ///< the lowest goes first
 
   bool is_greedy() const noexcept { return temperature == 0; }
