@@ -21,18 +21,17 @@ struct TensorRule {
   bool chat = false;     ///< only where there is a chat template
 };
 
-constexpr TensorRule kGenerationInputs[] = {
-    {.name = kTextInput, .type = DataType::kBytes},
-    {.name = kMessages, .type = DataType::kBytes, .chat = true},
-    {.name = kChatOptions, .type = DataType::kBytes, .chat = true},
-    {.name = kTokenIds, .type = DataType::kInt32, .dim = kAny},
-    {.name = kStream, .type = DataType::kBool},
-    {.name = kSamplingParameters, .type = DataType::kBytes},
-    {.name = kExcludeInput, .type = DataType::kBool},
-    {.name = kReturnFinishReason, .type = DataType::kBool},
-    {.name = kReturnInputTokens, .type = DataType::kBool},
-    {.name = kReturnOutputTokens, .type = DataType::kBool},
-    {.name = kReturnLogprobs, .type = DataType::kBool}};
+constexpr TensorRule kGenerationInputs[] = {{.name = kTextInput, .type = DataType::kBytes},
+                                            {.name = kMessages, .type = DataType::kBytes, .chat = true},
+                                            {.name = kChatOptions, .type = DataType::kBytes, .chat = true},
+                                            {.name = kTokenIds, .type = DataType::kInt32, .dim = kAny},
+                                            {.name = kStream, .type = DataType::kBool},
+                                            {.name = kSamplingParameters, .type = DataType::kBytes},
+                                            {.name = kExcludeInput, .type = DataType::kBool},
+                                            {.name = kReturnFinishReason, .type = DataType::kBool},
+                                            {.name = kReturnInputTokens, .type = DataType::kBool},
+                                            {.name = kReturnOutputTokens, .type = DataType::kBool},
+                                            {.name = kReturnLogprobs, .type = DataType::kBool}};
 constexpr TensorRule kGenerationOutputs[] = {{.name = kTextOutput, .type = DataType::kBytes},
                                              {.name = kFinishReason, .type = DataType::kBytes},
                                              {.name = kInputTokens, .type = DataType::kUint32},
@@ -52,9 +51,10 @@ struct Rules {
   std::vector<TensorRule> inputs, outputs;
 };
 
-Rules rules_of(const ModelFacts& facts, Pooling pooling) {
+Rules rules_of(const GgufFacts& facts, Pooling pooling) {
   if (pooling == Pooling::kRank)
-    return {{std::begin(kRerankInputs), std::end(kRerankInputs)}, {std::begin(kRerankOutputs), std::end(kRerankOutputs)}};
+    return {{std::begin(kRerankInputs), std::end(kRerankInputs)},
+            {std::begin(kRerankOutputs), std::end(kRerankOutputs)}};
   if (pooling != Pooling::kNone) {
     return {{std::begin(kEmbeddingInputs), std::end(kEmbeddingInputs)},
             {{.name = kEmbedding, .type = DataType::kFp32, .dim = facts.embedding_size},
@@ -103,7 +103,7 @@ Status check_tensors(const ModelDescription& model, std::string_view kind, std::
 
 }  // namespace
 
-void complete_llama_config(inference::ModelConfig& config, const ModelFacts& facts, Pooling pooling) {
+void complete_llama_config(inference::ModelConfig& config, const GgufFacts& facts, Pooling pooling) {
   const Rules rules = rules_of(facts, pooling);
   if (config.input().empty()) {
     for (const TensorRule& rule : rules.inputs) {
@@ -128,15 +128,16 @@ void complete_llama_config(inference::ModelConfig& config, const ModelFacts& fac
   show(config, "gguf_chat_template", facts.has_chat_template ? "true" : "false");
 }
 
-Status check_llama_config(const ModelDescription& model, const ModelFacts& facts, Pooling pooling) {
+Status check_llama_config(const ModelDescription& model, const GgufFacts& facts, Pooling pooling) {
   const Rules rules = rules_of(facts, pooling);
   ATOLL_RETURN_IF_ERROR(check_tensors(model, "input", rules.inputs, model.inputs));
   ATOLL_RETURN_IF_ERROR(check_tensors(model, "output", rules.outputs, model.outputs));
   const bool generates = pooling == Pooling::kNone;
   if (generates && !model.decoupled) {
-    return invalid_argument("model '", model.name,
-                            "' is not decoupled, expected model_transaction_policy { decoupled: true }, because it "
-                            "answers in pieces");
+    return invalid_argument(
+        "model '", model.name,
+        "' is not decoupled, expected model_transaction_policy { decoupled: true }, because it "
+        "answers in pieces");
   }
   if (!generates && model.decoupled)
     return invalid_argument("model '", model.name, "' is decoupled, and gives one answer to a request");

@@ -52,7 +52,8 @@ Result<std::vector<std::vector<Token>>> EmbeddingInstance::tokens_of(Request& re
   if (ranks) {
     Result<std::vector<std::string>> queries = backends::input_texts(request, kQuery);
     if (!queries.ok()) return std::move(queries).status();
-    if (queries->size() != 1) return invalid_argument("input 'query' has ", queries->size(), " elements, expected 1");
+    if (queries->size() != 1)
+      return invalid_argument("input 'query' has ", queries->size(), " elements, expected 1");
     query = std::move(queries->front());
   }
   for (const std::string& text : *texts) {
@@ -82,7 +83,8 @@ void EmbeddingInstance::read(uint32_t index) try {
   if (!all.ok()) return responder_.fail(index, std::move(all).status());
   for (std::vector<Token>& tokens : *all) texts_.push_back({index, std::move(tokens), {}});
 } catch (const std::exception& error) {
-  responder_.fail(index, make_status(Code::kResourceExhausted, "the request could not be read: ", error.what()));
+  responder_.fail(index,
+                  make_status(Code::kResourceExhausted, "the request could not be read: ", error.what()));
 }
 
 void EmbeddingInstance::compute() {

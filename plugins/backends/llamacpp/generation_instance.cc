@@ -77,7 +77,8 @@ Status GenerationInstance::add_grammar(Generation& generation) const {
   return {};
 }
 
-void GenerationInstance::answer_prompt(Request& request, const PromptRequest& prompt, int64_t start_ns) noexcept {
+void GenerationInstance::answer_prompt(Request& request, const PromptRequest& prompt,
+                                       int64_t start_ns) noexcept {
   PromptRequest shown = prompt;
   if (shown.asks == PromptRequest::Asks::kText && shown.text.empty()) {
     Result<std::string> text = parts_.file->detokenize(shown.tokens);

@@ -50,26 +50,28 @@ Result<std::string> find_gguf(const std::string& version_directory, const std::s
     if (names.size() == 1) name = names.front();
     if (names.size() > 1 && first != names.end()) name = *first;
     if (names.size() > 1 && first == names.end()) {
-      return invalid_argument("'", version_directory, "' has ", names.size(), " files *.gguf, such as '", names[0],
-                              "' and '", names[1], "', expected one, or one that default_model_filename names");
+      return invalid_argument("'", version_directory, "' has ", names.size(), " files *.gguf, such as '",
+                              names[0], "' and '", names[1],
+                              "', expected one, or one that default_model_filename names");
     }
   }
-  auto file = backends::find_model_file(version_directory, name.empty() ? std::string(kDefaultFile) : name, kFileKind);
+  auto file = backends::find_model_file(version_directory, name.empty() ? std::string(kDefaultFile) : name,
+                                        kFileKind);
   if (!file.ok()) return std::move(file).status();
   return std::move(file->path);
 }
 
-Result<ModelFacts> LlamaBackend::facts_of(const std::string& path) noexcept try {
+Result<GgufFacts> LlamaBackend::facts_of(const std::string& path) noexcept try {
   Result<const LlamaApi*> api = open_llama(settings_.engine_folders);
   if (!api.ok()) return std::move(api).status();
-  ModelFacts facts;
+  GgufFacts facts;
   if (settings_.tries_files) {
     const std::string folder = llama_folder();
-    Result<ModelFacts> tried = trials_.facts_of({.program = (fs::path(folder) / kProgram).string(),
-                                                 .engine_folder = folder,
-                                                 .timeout_ns = settings_.trial_timeout_ns,
-                                                 .memory_bytes = settings_.trial_memory_bytes},
-                                                path);
+    Result<GgufFacts> tried = trials_.facts_of({.program = (fs::path(folder) / kProgram).string(),
+                                                .engine_folder = folder,
+                                                .timeout_ns = settings_.trial_timeout_ns,
+                                                .memory_bytes = settings_.trial_memory_bytes},
+                                               path);
     if (!tried.ok()) return tried;
     facts = std::move(tried).value();
   } else {
@@ -78,7 +80,8 @@ Result<ModelFacts> LlamaBackend::facts_of(const std::string& path) noexcept try 
     facts = (*file)->facts();
   }
   if (facts.unserved.empty()) return facts;
-  return unimplemented("model file '", path, "' of architecture '", facts.architecture, "': ", facts.unserved);
+  return unimplemented("model file '", path, "' of architecture '", facts.architecture,
+                       "': ", facts.unserved);
 } catch (const std::exception& error) {
   return internal_error("model file '", path, "': ", error.what());
 }
@@ -89,27 +92,28 @@ Result<std::string> LlamaBackend::complete_config(const ModelSource& source) noe
   inference::ModelConfig config = view->message();
   Result<std::string> path = find_gguf(source.version_directory, config.default_model_filename());
   if (!path.ok()) return std::move(path).status();
-  Result<ModelFacts> facts = facts_of(*path);
+  Result<GgufFacts> facts = facts_of(*path);
   if (!facts.ok()) return std::move(facts).status();
   Result<Pooling> pooling = pooling_of(source.model, *facts);
   if (!pooling.ok()) return std::move(pooling).status();
   complete_llama_config(config, *facts, *pooling);
   std::string completed;
-  if (!config.SerializeToString(&completed)) return internal_error("the completed configuration cannot be written");
+  if (!config.SerializeToString(&completed))
+    return internal_error("the completed configuration cannot be written");
   return completed;
 }
 
 Result<std::unique_ptr<BackendModel>> LlamaBackend::load(const ModelSource& source) noexcept try {
   Result<std::string> path = find_gguf(source.version_directory, source.model.default_model_filename);
   if (!path.ok()) return std::move(path).status();
-  Result<ModelFacts> facts = facts_of(*path);
+  Result<GgufFacts> facts = facts_of(*path);
   if (!facts.ok()) return std::move(facts).status();
   Result<LlamaSettings> settings = read_llama_settings(source.model, *facts, settings_.threads);
   if (!settings.ok()) return std::move(settings).status();
   ATOLL_RETURN_IF_ERROR(check_llama_config(source.model, *facts, settings->pooling));
   Result<const LlamaApi*> api = open_llama(settings_.engine_folders);
   if (!api.ok()) return std::move(api).status();
-  Result<FileIdentity> before = FileIdentity::of(*path);
+  Result<GgufIdentity> before = GgufIdentity::of(*path);
   if (!before.ok()) return std::move(before).status();
   auto file = LlamaModelFile::load(**api, *path, {.checks_weights = false, .maps_file = settings->maps_file});
   if (!file.ok()) return std::move(file).status();

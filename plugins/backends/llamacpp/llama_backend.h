@@ -28,13 +28,15 @@ class LlamaBackend final : public Backend {
   void set(LlamaBackendSettings settings) { settings_ = std::move(settings); }
   LlamaMetrics& metrics() noexcept { return metrics_; }
 
-  BackendTraits traits() const noexcept override { return {.preferred_groups = {{InstanceKind::kCpu, 1, {}}}}; }
+  BackendTraits traits() const noexcept override {
+    return {.preferred_groups = {{InstanceKind::kCpu, 1, {}}}};
+  }
   Result<std::string> complete_config(const ModelSource& source) noexcept override;
   /// Errors also: FAILED_PRECONDITION llama.cpp cannot be used, with the reason; those of FileTrials.
   Result<std::unique_ptr<BackendModel>> load(const ModelSource& source) noexcept override;
 
  private:
-  Result<ModelFacts> facts_of(const std::string& path) noexcept;
+  Result<GgufFacts> facts_of(const std::string& path) noexcept;
 
   Host& host_;
   LlamaBackendSettings settings_;

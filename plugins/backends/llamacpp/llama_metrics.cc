@@ -13,7 +13,9 @@ struct Family {
   Number number;
 };
 
-double load(const std::atomic<uint64_t>& value) { return static_cast<double>(value.load(std::memory_order_relaxed)); }
+double load(const std::atomic<uint64_t>& value) {
+  return static_cast<double>(value.load(std::memory_order_relaxed));
+}
 
 constexpr Family kFamilies[] = {
     {"atoll_llm_prompt_tokens_total", "Tokens of prompts that were begun, those from the prefix cache too.",
@@ -45,7 +47,8 @@ struct HistogramFamily {
 };
 
 constexpr HistogramFamily kHistograms[] = {
-    {"atoll_llm_time_to_first_token_seconds", "From a request's arrival in the engine's queue to its first token.",
+    {"atoll_llm_time_to_first_token_seconds",
+     "From a request's arrival in the engine's queue to its first token.",
      [](const GenerationCounts& c) -> const SecondsHistogram& { return c.first_token; }},
     {"atoll_llm_inter_token_latency_seconds", "From one token of a request to the next.",
      [](const GenerationCounts& c) -> const SecondsHistogram& { return c.between_tokens; }}};

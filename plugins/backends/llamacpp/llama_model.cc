@@ -40,10 +40,11 @@ Result<std::unique_ptr<BackendInstance>> LlamaModel::create_instance(const Insta
 }
 
 std::vector<MemoryUsage> LlamaModel::memory_usage() const noexcept {
-  const ModelFacts& facts = parts_.file->facts();
-  const uint64_t kept = parts_.settings.pooling == Pooling::kNone
-                            ? facts.memory_bytes_per_token * static_cast<uint64_t>(parts_.settings.memory_tokens)
-                            : 0;
+  const GgufFacts& facts = parts_.file->facts();
+  const uint64_t kept =
+      parts_.settings.pooling == Pooling::kNone
+          ? facts.memory_bytes_per_token * static_cast<uint64_t>(parts_.settings.memory_tokens)
+          : 0;
   return {{MemoryKind::kCpu, 0, facts.weights_bytes + kept}};
 }
 

@@ -28,7 +28,7 @@ constexpr PoolingName kPoolings[] = {{"none", Pooling::kNone},
 
 }  // namespace
 
-Result<Pooling> pooling_of(const ModelDescription& model, const ModelFacts& facts) {
+Result<Pooling> pooling_of(const ModelDescription& model, const GgufFacts& facts) {
   const std::optional<std::string_view> text = backends::text_parameter(model, "pooling");
   if (!text) return facts.pooling;
   const auto* const found = std::find_if(std::begin(kPoolings), std::end(kPoolings),
@@ -38,7 +38,7 @@ Result<Pooling> pooling_of(const ModelDescription& model, const ModelFacts& fact
                           "', expected none, mean, cls, last or rank");
 }
 
-Result<LlamaSettings> read_llama_settings(const ModelDescription& model, const ModelFacts& facts,
+Result<LlamaSettings> read_llama_settings(const ModelDescription& model, const GgufFacts& facts,
                                           int64_t default_threads) {
   LlamaSettings settings;
   const auto read = [&model](auto& to, std::string_view key, int64_t otherwise, int64_t low, int64_t high) {
@@ -48,10 +48,10 @@ Result<LlamaSettings> read_llama_settings(const ModelDescription& model, const M
     return Status();
   };
   const int64_t trained = facts.context_tokens;
-  ATOLL_RETURN_IF_ERROR(read(settings.context_tokens, "context_length",
-                             std::min(trained, kContextDefaultMax), 16, trained));
   ATOLL_RETURN_IF_ERROR(
-      read(settings.memory_tokens, "kv_cache_tokens", settings.context_tokens, settings.context_tokens, kTokensMax));
+      read(settings.context_tokens, "context_length", std::min(trained, kContextDefaultMax), 16, trained));
+  ATOLL_RETURN_IF_ERROR(read(settings.memory_tokens, "kv_cache_tokens", settings.context_tokens,
+                             settings.context_tokens, kTokensMax));
   ATOLL_RETURN_IF_ERROR(read(settings.sequences, "max_sequences", settings.sequences, 1, kSequencesMax));
   ATOLL_RETURN_IF_ERROR(read(settings.queue_max, "max_queue_size", settings.queue_max, 1, 1'000'000));
   ATOLL_RETURN_IF_ERROR(read(settings.threads, "threads", default_threads, 1, kThreadsMax));

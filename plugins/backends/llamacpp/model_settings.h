@@ -6,7 +6,7 @@
 #include <string>
 
 #include "atoll/models/model_description.h"
-#include "backends/llamacpp/engine/model_facts.h"
+#include "backends/llamacpp/engine/gguf_facts.h"
 
 namespace atl::llamacpp {
 
@@ -25,10 +25,10 @@ struct LlamaSettings {
 
 /// \param default_threads  for a model that does not say
 /// Errors: INVALID_ARGUMENT names the parameter, what was found and what was expected.
-Result<LlamaSettings> read_llama_settings(const ModelDescription& model, const ModelFacts& facts,
+Result<LlamaSettings> read_llama_settings(const ModelDescription& model, const GgufFacts& facts,
                                           int64_t default_threads);
 
 /// The parameter `pooling`, else what the file says.
-Result<Pooling> pooling_of(const ModelDescription& model, const ModelFacts& facts);
+Result<Pooling> pooling_of(const ModelDescription& model, const GgufFacts& facts);
 
 }  // namespace atl::llamacpp

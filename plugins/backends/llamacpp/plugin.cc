@@ -18,15 +18,20 @@ namespace {
 constexpr OptionTable kOptions{
     option_int("threads", 0)
         .range(0, 512)
-        .help("Threads that compute a model's steps, for models that do not say; 0: half as many as the CPUs that "
-              "the process may use (affinity, container quota), because they wait for each other all the time: "
-              "one that is not running holds all of them up."),
+        .help(
+            "Threads that compute a model's steps, for models that do not say; 0: half as many as the CPUs that "
+            "the process may use (affinity, container quota), because they wait for each other all the time: "
+            "one that is not running holds all of them up."),
     option_string("library", "")
-        .help("Folder of llama.cpp's libraries; empty: that of the installation (lib/atoll/engines/llamacpp)."),
+        .help(
+            "Folder of llama.cpp's libraries; empty: that of the installation (lib/atoll/engines/llamacpp)."),
     option_bool("probe", true)
-        .help("A file that was not served before is first loaded in a program of its own, so that one that is "
-              "damaged does not end the server."),
-    option_duration("probe_timeout", "120s").at_least("1s").help("How long that program may take for one file."),
+        .help(
+            "A file that was not served before is first loaded in a program of its own, so that one that is "
+            "damaged does not end the server."),
+    option_duration("probe_timeout", "120s")
+        .at_least("1s")
+        .help("How long that program may take for one file."),
     option_bytes("probe_memory", "8GiB")
         .at_least("64MiB")
         .help("Memory that the program may ask for, beside three times the file's size."),
@@ -48,11 +53,12 @@ class LlamaPlugin final : public Plugin {
     const Options& options = host_.options();
     const std::string& library = options.get_string("library");
     const int64_t threads = options.get_int("threads");
-    backend_.set({.engine_folders = library.empty() ? engine_folders(own_file()) : std::vector<std::string>{library},
-                  .threads = threads == 0 ? std::max<int64_t>(1, usable_cpus() / 2) : threads,
-                  .tries_files = options.get_bool("probe"),
-                  .trial_timeout_ns = options.get_duration_ns("probe_timeout"),
-                  .trial_memory_bytes = options.get_bytes("probe_memory")});
+    backend_.set(
+        {.engine_folders = library.empty() ? engine_folders(own_file()) : std::vector<std::string>{library},
+         .threads = threads == 0 ? std::max<int64_t>(1, usable_cpus() / 2) : threads,
+         .tries_files = options.get_bool("probe"),
+         .trial_timeout_ns = options.get_duration_ns("probe_timeout"),
+         .trial_memory_bytes = options.get_bytes("probe_memory")});
     return {};
   }
   Status start() override {

@@ -162,8 +162,9 @@ bool derive_llamacpp(const VersionFiles& files, ModelConfig* config) {
 }
 
 /// By which the functions above know a backend.
-constexpr std::string_view kKnownFiles[] = {"model.onnx", "model.py",  "model.plan",       "model.pt",
-                                            "model.pt2",  "model.xml", "model.gguf", "model.savedmodel", "model.graphdef"};
+constexpr std::string_view kKnownFiles[] = {"model.onnx", "model.py",         "model.plan",
+                                            "model.pt",   "model.pt2",        "model.xml",
+                                            "model.gguf", "model.savedmodel", "model.graphdef"};
 
 std::string known_files() {
   std::string text;
@@ -223,7 +224,8 @@ Status derive(const RepositoryModel& model, const SourceMap& source, ModelConfig
   VersionFiles files(model);
   bool known = derive_tensorflow(files, config) || derive_tensorrt(files, config) ||
                derive_onnxruntime(files, config) || derive_openvino(files, config) ||
-               derive_pytorch(files, config) || derive_python(files, config) || derive_llamacpp(files, config);
+               derive_pytorch(files, config) || derive_python(files, config) ||
+               derive_llamacpp(files, config);
   if (known || !all_empty(*config)) return {};
   size_t dot = config->name().find('.');
   if (dot == std::string::npos) {

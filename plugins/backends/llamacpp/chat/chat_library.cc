@@ -49,8 +49,7 @@ bool flag(const common_json& object, const char* name, bool otherwise) {
 void read_thinking(const common_json& options, common_chat_templates_inputs& inputs) {
   const common_json arguments = member(options, "chat_template_kwargs");
   if (arguments.is_object()) {
-    for (const auto& item : arguments.items())
-      inputs.chat_template_kwargs[item.key()] = item.value().dump();
+    for (const auto& item : arguments.items()) inputs.chat_template_kwargs[item.key()] = item.value().dump();
     inputs.enable_thinking = flag(arguments, "enable_thinking", true);
   }
   const common_json effort = member(options, "reasoning_effort");

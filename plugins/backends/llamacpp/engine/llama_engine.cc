@@ -28,7 +28,7 @@ uint64_t available_memory() {
 }
 
 /// Asked before, because Linux gives more than there is and ends the process later.
-Status check_memory(const ModelFacts& facts, const EngineSize& size) {
+Status check_memory(const GgufFacts& facts, const EngineSize& size) {
   const uint64_t needed = facts.memory_bytes_per_token * static_cast<uint64_t>(size.memory_tokens);
   const uint64_t there = available_memory();
   if (needed <= there) return {};
@@ -127,12 +127,16 @@ StepEnd LlamaEngine::decode(std::span<const StepToken> step) noexcept try {
     sequence_places_[i] = &sequences_[i];
     wanted_[i] = step[i].wants_logits ? 1 : 0;
   }
-  const llama_batch batch{static_cast<int32_t>(size), tokens_.data(),           nullptr,       positions_.data(),
-                          counts_.data(),             sequence_places_.data(), wanted_.data()};
+  const llama_batch batch{
+      static_cast<int32_t>(size), tokens_.data(), nullptr, positions_.data(), counts_.data(),
+      sequence_places_.data(),    wanted_.data()};
   switch (api_.llama_decode(context_, batch)) {
-    case 0: return StepEnd::kDone;
-    case 1: return StepEnd::kNoRoom;
-    default: break;
+    case 0:
+      return StepEnd::kDone;
+    case 1:
+      return StepEnd::kNoRoom;
+    default:
+      break;
   }
   clear();
   return StepEnd::kFailed;

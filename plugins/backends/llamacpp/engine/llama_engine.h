@@ -22,7 +22,8 @@ class LlamaEngine final : public TokenEngine {
  public:
   /// \param file  outlives the engine
   /// Errors: RESOURCE_EXHAUSTED there is no memory, with how much it needs; INVALID_ARGUMENT llama.cpp refuses the size.
-  static Result<std::unique_ptr<LlamaEngine>> create(const LlamaModelFile& file, const EngineSize& size) noexcept;
+  static Result<std::unique_ptr<LlamaEngine>> create(const LlamaModelFile& file,
+                                                     const EngineSize& size) noexcept;
   ~LlamaEngine() override;
   LlamaEngine(const LlamaEngine&) = delete;
   LlamaEngine& operator=(const LlamaEngine&) = delete;

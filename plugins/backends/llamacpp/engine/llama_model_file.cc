@@ -75,8 +75,8 @@ Result<std::unique_ptr<LlamaModelFile>> LlamaModelFile::load(const LlamaApi& api
   llama_model* const model = api.llama_model_load_from_file(path.c_str(), params);
   const std::string reason = take_llama_reason();
   if (model == nullptr) {
-    return invalid_argument("model file '", path, "': llama.cpp cannot read it",
-                            reason.empty() ? "" : ": ", reason);
+    return invalid_argument("model file '", path, "': llama.cpp cannot read it", reason.empty() ? "" : ": ",
+                            reason);
   }
   return std::unique_ptr<LlamaModelFile>(new LlamaModelFile(api, model));
 } catch (const std::exception& error) {
@@ -114,7 +114,8 @@ void LlamaModelFile::read_facts_of_file() {
   if (pooling > 0 && pooling <= static_cast<int64_t>(Pooling::kRank))
     facts_.pooling = static_cast<Pooling>(pooling);
   const int64_t width = api_.llama_model_n_embd(model_);
-  const int64_t heads = std::max<int64_t>(1, number_of(metadata(cat(facts_.architecture, ".attention.head_count")), 1));
+  const int64_t heads =
+      std::max<int64_t>(1, number_of(metadata(cat(facts_.architecture, ".attention.head_count")), 1));
   const int64_t kv_heads = number_of(metadata(cat(facts_.architecture, ".attention.head_count_kv")), heads);
   const int64_t head = number_of(metadata(cat(facts_.architecture, ".attention.key_length")), width / heads);
   constexpr int64_t kKeyAndValue = 2, kHalfPrecision = 2;
@@ -160,10 +161,12 @@ Result<std::vector<Token>> LlamaModelFile::tokenize(std::string_view text, bool 
 
 std::string LlamaModelFile::piece(Token token, bool special) const noexcept try {
   std::string text(64, '\0');
-  int32_t size = api_.llama_token_to_piece(vocabulary_, token, text.data(), static_cast<int32_t>(text.size()), 0, special);
+  int32_t size = api_.llama_token_to_piece(vocabulary_, token, text.data(), static_cast<int32_t>(text.size()),
+                                           0, special);
   if (size < 0) {
     text.resize(static_cast<size_t>(-size));
-    size = api_.llama_token_to_piece(vocabulary_, token, text.data(), static_cast<int32_t>(text.size()), 0, special);
+    size = api_.llama_token_to_piece(vocabulary_, token, text.data(), static_cast<int32_t>(text.size()), 0,
+                                     special);
   }
   text.resize(static_cast<size_t>(std::max(0, size)));
   return text;

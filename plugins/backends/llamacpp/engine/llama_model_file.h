@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/llamacpp/engine/model_facts.h"
+#include "backends/llamacpp/engine/gguf_facts.h"
 #include "backends/llamacpp/engine/token_engine.h"
 #include "backends/llamacpp/library/llama_api.h"
 
@@ -16,7 +16,7 @@ namespace atl::llamacpp {
 
 struct FileUse {
   bool checks_weights = false;  ///< looks at each weight
-  bool maps_file = false;       ///< weights stay in the file's pages, so that whoever cuts it off ends the server
+  bool maps_file = false;  ///< weights stay in the file's pages, so that whoever cuts it off ends the server
 };
 
 /// Several contexts may use one at once. [any]
@@ -31,7 +31,7 @@ class LlamaModelFile final : public TokenVocabulary {
 
   const LlamaApi& api() const noexcept { return api_; }
   llama_model* model() const noexcept { return model_; }
-  const ModelFacts& facts() const noexcept { return facts_; }
+  const GgufFacts& facts() const noexcept { return facts_; }
 
   int32_t size() const noexcept override { return facts_.vocabulary_size; }
   Result<std::vector<Token>> tokenize(std::string_view text, bool add_special,
@@ -60,7 +60,7 @@ class LlamaModelFile final : public TokenVocabulary {
   const LlamaApi& api_;
   llama_model* model_;
   const llama_vocab* vocabulary_;
-  ModelFacts facts_;
+  GgufFacts facts_;
   std::vector<Token> ends_;
   mutable std::mutex chat_use_;  ///< guards the following
   mutable atoll_llamacpp_chat* chat_ = nullptr;

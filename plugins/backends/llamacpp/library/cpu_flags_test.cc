@@ -6,7 +6,8 @@ namespace atl::llamacpp {
 namespace {
 
 TEST(CpuFlags, OfTheFirstCpu) {
-  EXPECT_EQ(cpu_flags_of("processor\t: 0\nflags\t\t: fpu avx2\n\nprocessor\t: 1\nflags\t\t: none\n"), " fpu avx2");
+  EXPECT_EQ(cpu_flags_of("processor\t: 0\nflags\t\t: fpu avx2\n\nprocessor\t: 1\nflags\t\t: none\n"),
+            " fpu avx2");
   EXPECT_EQ(cpu_flags_of("processor\t: 0\n"), "");
   EXPECT_EQ(cpu_flags_of(""), "");
 }

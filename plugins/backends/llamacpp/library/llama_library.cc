@@ -29,6 +29,8 @@ Log* g_log = nullptr;
 thread_local std::string t_reason;
 
 void note_reason(std::string_view line) {
+  // That it failed is known; the lines before say why.
+  if (!t_reason.empty() && line.find("failed to load model") != std::string_view::npos) return;
   if (t_reason.size() + line.size() > kReasonBytesMax) return;
   if (!t_reason.empty()) t_reason += "; ";
   t_reason += line;

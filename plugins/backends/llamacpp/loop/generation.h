@@ -40,7 +40,8 @@ class AnswerPort {
   virtual Status ended(int64_t now_ns) const noexcept = 0;
   /// Whether a piece is wanted as soon as there is text; else one piece at the end.
   virtual bool streams() const noexcept = 0;
-  virtual void computing(int64_t now_ns) noexcept = 0;  ///< the first tokens of the request are about to be computed
+  virtual void computing(
+      int64_t now_ns) noexcept = 0;  ///< the first tokens of the request are about to be computed
   /// \param now_ns  for statistics
   virtual void send(AnswerPiece piece, int64_t now_ns) noexcept = 0;
   /// The end, instead of a last piece.
@@ -58,7 +59,7 @@ struct Generation {
   std::unique_ptr<AnswerPort> port;
 
   // How far it has come.
-  uint64_t order = 0;         ///< of arrival
+  uint64_t order = 0;  ///< of arrival
   int64_t arrived_ns = 0;
   int64_t last_token_ns = 0;  ///< 0: none has come
   int32_t computed = 0;       ///< tokens that the engine's memory holds, from the first one on

@@ -163,8 +163,8 @@ std::vector<GenerationLoop::StepPart> GenerationLoop::plan() {
     parts.push_back({&slot, 0, 0});
     needs.push_back({user.pending(), generates, user.options.priority, user.order});
   }
-  const std::vector<int32_t> given = plan_step(
-      needs, {.tokens_max = engine_.step_tokens_max(), .prompt_tokens = chunk_.tokens(generating)});
+  const std::vector<int32_t> given =
+      plan_step(needs, {.tokens_max = engine_.step_tokens_max(), .prompt_tokens = chunk_.tokens(generating)});
   step_.clear();
   for (size_t i = 0; i < parts.size(); ++i) {
     const Generation& user = *parts[i].slot->user;
@@ -251,8 +251,8 @@ FinishReason GenerationLoop::take_token(Generation& generation, const ChosenToke
   ++generation.next.tokens;
   if (options.logprobs) generation.next.logprobs.push_back({token, chosen.logprob, chosen.top});
   const bool may_end = generation.generated() > options.min_tokens || options.min_tokens == 0;
-  const bool is_stop = std::find(options.stop_tokens.begin(), options.stop_tokens.end(), token) !=
-                       options.stop_tokens.end();
+  const bool is_stop =
+      std::find(options.stop_tokens.begin(), options.stop_tokens.end(), token) != options.stop_tokens.end();
   if (is_stop || (vocabulary_.is_end(token) && !options.ignore_eos)) return FinishReason::kStop;
   const bool goes_on = !generation.grammar || generation.grammar->accept(token);
   generation.next.text +=
@@ -269,9 +269,9 @@ void GenerationLoop::advance(TokenSlot& slot, std::span<const float> logits) {
   if (chosen.token < 0 && user.grammar) return finish(slot, FinishReason::kStop);
   if (chosen.token < 0) {
     auto generation = slots_.end(slot, false);
-    return generation->port->fail(
-        internal_error("model '", settings_.model, "': the model's output is no number, or no token may come"),
-        clock_.now_ns());
+    return generation->port->fail(internal_error("model '", settings_.model,
+                                                 "': the model's output is no number, or no token may come"),
+                                  clock_.now_ns());
   }
   const int64_t now_ns = clock_.now_ns();
   const FinishReason reason = take_token(user, chosen);

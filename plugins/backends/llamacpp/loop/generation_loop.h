@@ -19,7 +19,7 @@
 namespace atl::llamacpp {
 
 struct LoopSettings {
-  std::string model;  ///< for texts
+  std::string model;           ///< for texts
   int32_t context_tokens = 0;  ///< that one request may have, its answer included
   uint32_t queue_max = 512;    ///< requests that wait
   int64_t inter_token_target_us = 0;

@@ -87,7 +87,9 @@ TEST_F(LoopTest, CharactersAreWhole) {
   EXPECT_LE(one->pieces, 5u) << "a part of a character was sent";
   const auto broken = submit(std::string("a\xE2") + "|");
   run();
-  EXPECT_EQ(broken->text, "\xEF\xBF\xBD" "a");
+  EXPECT_EQ(broken->text,
+            "\xEF\xBF\xBD"
+            "a");
 }
 
 TEST_F(LoopTest, APrefixIsNotComputedTwice) {
@@ -251,9 +253,8 @@ TEST_F(LoopTest, AFailedStepFailsThoseThatRunAndNoOthers) {
 }
 
 TEST_F(LoopTest, LogitsThatAreNoNumbersFailOneRequest) {
-  make(Sizes(), [](const std::vector<Token>& tokens) {
-    return tokens[0] == 'x' ? -1 : say_the_rest(tokens);
-  });
+  make(Sizes(),
+       [](const std::vector<Token>& tokens) { return tokens[0] == 'x' ? -1 : say_the_rest(tokens); });
   const auto bad = submit("xy|"), good = submit("ab|");
   run();
   EXPECT_EQ(bad->failure.code(), Code::kInternal);
@@ -318,10 +319,12 @@ TEST_F(LoopTest, RandomRequestsAreAnsweredAsIfTheyWereAlone) {
     for (int i = 0; i < 60; ++i) {
       // Few letters, so that many have equal beginnings.
       std::string text;
-      for (uint64_t n = random.below(100); n > 0; --n) text += static_cast<char>('a' + (random.below(20) == 0 ? 1 : 0));
+      for (uint64_t n = random.below(100); n > 0; --n)
+        text += static_cast<char>('a' + (random.below(20) == 0 ? 1 : 0));
       const auto most = static_cast<int32_t>(1 + random.below(120));
-      auto received = submit(text + "|", {.max_tokens = most, .priority = static_cast<int64_t>(random.below(3))},
-                             cat("scope ", random.below(2)));
+      auto received =
+          submit(text + "|", {.max_tokens = most, .priority = static_cast<int64_t>(random.below(3))},
+                 cat("scope ", random.below(2)));
       if (random.below(10) == 0) received->cancelled = true;
       all.push_back({text, most, received});
       for (uint64_t n = random.below(6); n > 0; --n) step();

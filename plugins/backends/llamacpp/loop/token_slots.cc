@@ -20,8 +20,8 @@ bool TokenSlots::has_free() const noexcept {
 }
 
 int32_t TokenSlots::running() const noexcept {
-  return static_cast<int32_t>(
-      std::count_if(slots_.begin(), slots_.end(), [](const TokenSlot& slot) { return slot.user != nullptr; }));
+  return static_cast<int32_t>(std::count_if(slots_.begin(), slots_.end(),
+                                            [](const TokenSlot& slot) { return slot.user != nullptr; }));
 }
 
 int32_t TokenSlots::held_tokens() const noexcept {
@@ -87,7 +87,8 @@ void TokenSlots::clear(TokenSlot& slot) {
 
 TokenSlot& TokenSlots::begin(std::unique_ptr<Generation> generation) {
   Source source = best_source(*generation);
-  const auto free = std::count_if(slots_.begin(), slots_.end(), [](const TokenSlot& slot) { return !slot.user; });
+  const auto free =
+      std::count_if(slots_.begin(), slots_.end(), [](const TokenSlot& slot) { return !slot.user; });
   // What was left is used up where most of it fits, or where it is the last place; otherwise others may still want it.
   const bool in_place = source.slot != nullptr && !source.slot->user &&
                         (free == 1 || 2 * source.tokens >= static_cast<int32_t>(source.slot->left.size()));

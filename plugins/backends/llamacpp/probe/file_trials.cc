@@ -79,7 +79,8 @@ std::string reason_in(const std::string& errors) {
 }
 
 std::string end_text(int status) {
-  if (WIFSIGNALED(status)) return cat("was killed by signal ", WTERMSIG(status), " (", ::strsignal(WTERMSIG(status)), ")");
+  if (WIFSIGNALED(status))
+    return cat("was killed by signal ", WTERMSIG(status), " (", ::strsignal(WTERMSIG(status)), ")");
   return cat("exited with status ", WEXITSTATUS(status));
 }
 
@@ -101,17 +102,17 @@ bool read_all(OutputPipe& output, OutputPipe& errors, SteadyClock::time_point un
 
 }  // namespace
 
-Result<FileIdentity> FileIdentity::of(const std::string& path) {
+Result<GgufIdentity> GgufIdentity::of(const std::string& path) {
   struct stat info = {};
   if (::stat(path.c_str(), &info) != 0) {
     const Code code = errno == ENOENT ? Code::kNotFound : Code::kInvalidArgument;
     return make_status(code, "model file '", path, "': ", std::strerror(errno));
   }
-  return FileIdentity{info.st_dev, info.st_ino, static_cast<uint64_t>(info.st_size),
+  return GgufIdentity{info.st_dev, info.st_ino, static_cast<uint64_t>(info.st_size),
                       info.st_mtim.tv_sec * kNsPerSecond + info.st_mtim.tv_nsec};
 }
 
-Result<ModelFacts> run_trial(const TrialSettings& settings, const std::string& path, uint64_t file_bytes) {
+Result<GgufFacts> run_trial(const TrialSettings& settings, const std::string& path, uint64_t file_bytes) {
   OutputPipe output, errors;
   if (!output.open(kOutputBytesMax) || !errors.open(kErrorBytesMax))
     return unavailable("no pipe can be made: ", std::strerror(errno));
@@ -125,7 +126,8 @@ Result<ModelFacts> run_trial(const TrialSettings& settings, const std::string& p
   pid_t pid = 0;
   const ProgramStart start(ProgramStart::Leads::kGroup, output.write.get(), errors.write.get(),
                            errors.write.get());
-  if (const int failed = start.run(&pid, settings.program.c_str(), pointers_of(words), pointers_of(environment));
+  if (const int failed =
+          start.run(&pid, settings.program.c_str(), pointers_of(words), pointers_of(environment));
       failed != 0)
     return unavailable("program '", settings.program, "' cannot be started: ", std::strerror(failed));
   output.write = FileDescriptor();
@@ -141,7 +143,7 @@ Result<ModelFacts> run_trial(const TrialSettings& settings, const std::string& p
                             " s (option probe_timeout)");
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-    Result<ModelFacts> facts = read_facts(output.text);
+    Result<GgufFacts> facts = read_facts(output.text);
     if (!facts.ok()) return std::move(facts).status().note(cat("model file '", path, "'"));
     return facts;
   }
@@ -153,16 +155,16 @@ Result<ModelFacts> run_trial(const TrialSettings& settings, const std::string& p
                           reason);
 }
 
-Result<ModelFacts> FileTrials::facts_of(const TrialSettings& settings, const std::string& path) {
-  Result<FileIdentity> before = FileIdentity::of(path);
+Result<GgufFacts> FileTrials::facts_of(const TrialSettings& settings, const std::string& path) {
+  Result<GgufIdentity> before = GgufIdentity::of(path);
   if (!before.ok()) return std::move(before).status();
   {
     std::lock_guard lock(mutex_);
     if (const auto known = passed_.find(*before); known != passed_.end()) return known->second;
   }
-  Result<ModelFacts> facts = run_trial(settings, path, before->size_bytes);
+  Result<GgufFacts> facts = run_trial(settings, path, before->size_bytes);
   if (!facts.ok()) return facts;
-  Result<FileIdentity> after = FileIdentity::of(path);
+  Result<GgufIdentity> after = GgufIdentity::of(path);
   if (!after.ok() || *after != *before)
     return unavailable("model file '", path, "' was changed while it was tried");
   std::lock_guard lock(mutex_);

@@ -69,7 +69,7 @@ int run(int count, char** words) {
   Result<const LlamaApi*> api = open_llama({words[1]});
   if (!api.ok()) return fail(api.status().message());
   if (quantizes) return quantize(**api, words[3], words[4], words[5]);
-  Result<ModelFacts> facts = try_file(**api, words[2]);
+  Result<GgufFacts> facts = try_file(**api, words[2]);
   if (!facts.ok()) return fail(facts.status().message());
   std::printf("%s\n", facts_json(*facts).c_str());
   std::fflush(stdout);

@@ -39,7 +39,8 @@ std::vector<Token> sample_of(const LlamaModelFile& file) {
   Result<std::vector<Token>> tokens = file.tokenize(kSampleText, true, true);
   std::vector<Token> sample = tokens.ok() ? std::move(tokens).value() : std::vector<Token>();
   if (sample.empty()) sample.push_back(0);
-  while (sample.size() < kSampleTokens) sample.push_back(static_cast<Token>(sample.size() % static_cast<size_t>(file.size())));
+  while (sample.size() < kSampleTokens)
+    sample.push_back(static_cast<Token>(sample.size() % static_cast<size_t>(file.size())));
   sample.resize(kSampleTokens);
   return sample;
 }
@@ -64,25 +65,24 @@ Status try_generation(LlamaEngine& engine, const std::vector<Token>& sample) {
     return invalid_argument("what it computes is no number");
   const auto next = static_cast<Token>(std::max_element(logits.begin(), logits.end()) - logits.begin());
   const StepToken one{next, static_cast<int32_t>(sample.size()), 1, true};
-  if (engine.decode({&one, 1}) != StepEnd::kDone) return invalid_argument("its next token could not be computed");
+  if (engine.decode({&one, 1}) != StepEnd::kDone)
+    return invalid_argument("its next token could not be computed");
   return {};
 }
 
 }  // namespace
 
-Result<ModelFacts> try_file(const LlamaApi& api, const std::string& path) {
+Result<GgufFacts> try_file(const LlamaApi& api, const std::string& path) {
   auto file = LlamaModelFile::load(api, path, {.checks_weights = true, .maps_file = false});
   if (!file.ok()) return std::move(file).status();
-  const ModelFacts& facts = (*file)->facts();
+  const GgufFacts& facts = (*file)->facts();
   if (!facts.unserved.empty()) return facts;
   ATOLL_RETURN_IF_ERROR(try_vocabulary(**file));
   // A template that fails for the sample may want other messages; what matters is that it ends.
   if (facts.has_chat_template) (void)(*file)->render_chat(kSampleChat, "{}").ok();
-  auto engine = LlamaEngine::create(**file, {.sequences = 2,
-                                             .memory_tokens = 256,
-                                             .step_tokens = 64,
-                                             .threads = 1,
-                                             .pooling = facts.pooling});
+  auto engine = LlamaEngine::create(
+      **file,
+      {.sequences = 2, .memory_tokens = 256, .step_tokens = 64, .threads = 1, .pooling = facts.pooling});
   if (!engine.ok()) return std::move(engine).status();
   const std::vector<Token> sample = sample_of(**file);
   ATOLL_RETURN_IF_ERROR(facts.pooling == Pooling::kNone ? try_generation(**engine, sample)

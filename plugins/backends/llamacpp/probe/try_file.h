@@ -4,7 +4,7 @@
 #include <string>
 
 #include "atoll/core/status.h"
-#include "backends/llamacpp/engine/model_facts.h"
+#include "backends/llamacpp/engine/gguf_facts.h"
 #include "backends/llamacpp/library/llama_api.h"
 
 namespace atl::llamacpp {
@@ -12,6 +12,6 @@ namespace atl::llamacpp {
 /// Does once what serving does: reads all weights, makes a text into tokens and each token into a text, renders the chat template, computes
 /// steps of two sequences.
 /// Errors: INVALID_ARGUMENT, in one line, what failed.
-Result<ModelFacts> try_file(const LlamaApi& api, const std::string& path);
+Result<GgufFacts> try_file(const LlamaApi& api, const std::string& path);
 
 }  // namespace atl::llamacpp

@@ -48,7 +48,8 @@ Status check_json(std::string_view input, const std::string& text, bool is_array
     return invalid_argument("input '", input, "': found JSON of more than ", kJsonDepthMax, " levels");
   const char* const problem = json_problem(text, is_array);
   if (problem == nullptr) return {};
-  return invalid_argument("input '", input, "': ", problem, ", expected a JSON ", is_array ? "array" : "object");
+  return invalid_argument("input '", input, "': ", problem, ", expected a JSON ",
+                          is_array ? "array" : "object");
 }
 
 bool has_member(const std::string& object, const char* name) {
@@ -68,8 +69,9 @@ Status PromptReader::read_chat(const Request& request, PromptRequest& to) const 
   if (options->empty()) *options = "{}";
   ATOLL_RETURN_IF_ERROR(check_json(kChatOptions, *options, false));
   if (has_member(*options, "chat_template")) {
-    return invalid_argument("chat_options: field 'chat_template': the template is that of the model's file; a "
-                            "request cannot bring its own");
+    return invalid_argument(
+        "chat_options: field 'chat_template': the template is that of the model's file; a "
+        "request cannot bring its own");
   }
   Result<std::string> prompt = file_.render_chat(*messages, *options);
   if (!prompt.ok()) return std::move(prompt).status();
@@ -99,7 +101,8 @@ Status PromptReader::read_prompt(Request& request, PromptRequest& to) const {
     to.tokens.assign(ids->begin(), ids->end());
     for (const Token token : to.tokens) {
       if (token < 0 || token >= file_.size())
-        return invalid_argument("input 'token_ids': found ", token, ", expected ids from 0 to ", file_.size() - 1);
+        return invalid_argument("input 'token_ids': found ", token, ", expected ids from 0 to ",
+                                file_.size() - 1);
     }
     to.repeats_prompt = false;
     if (!to.tokens.empty()) return {};
@@ -117,7 +120,8 @@ Status PromptReader::check_length(const PromptRequest& prompt) const {
   const auto count = static_cast<int64_t>(prompt.tokens.size());
   if (count < context_tokens_) return {};
   return invalid_argument("model '", model_, "': the prompt has ", count, " tokens, and the context of ",
-                          context_tokens_, " tokens (parameter context_length) has to hold it and at least one more");
+                          context_tokens_,
+                          " tokens (parameter context_length) has to hold it and at least one more");
 }
 
 Result<PromptRequest> PromptReader::read(Request& request) const {

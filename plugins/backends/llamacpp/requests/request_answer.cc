@@ -43,9 +43,12 @@ Status add_count(Response& response, std::string_view name, uint32_t count) {
 
 std::string_view text_of(FinishReason reason) noexcept {
   switch (reason) {
-    case FinishReason::kStop: return "stop";
-    case FinishReason::kLength: return "length";
-    default: return "";
+    case FinishReason::kStop:
+      return "stop";
+    case FinishReason::kLength:
+      return "length";
+    default:
+      return "";
   }
 }
 
@@ -108,8 +111,10 @@ Status RequestAnswer::fill(Response& response, const AnswerPiece& piece) {
     ATOLL_RETURN_IF_ERROR(add_text(response, kTextOutput, cat(std::exchange(prompt_text_, {}), piece.text)));
   if (wants(kFinishReason, returns_finish_reason_))
     ATOLL_RETURN_IF_ERROR(add_text(response, kFinishReason, text_of(piece.finish)));
-  if (wants(kInputTokens, returns_input_tokens_)) ATOLL_RETURN_IF_ERROR(add_count(response, kInputTokens, prompt_tokens_));
-  if (wants(kOutputTokens, returns_output_tokens_)) ATOLL_RETURN_IF_ERROR(add_count(response, kOutputTokens, piece.tokens));
+  if (wants(kInputTokens, returns_input_tokens_))
+    ATOLL_RETURN_IF_ERROR(add_count(response, kInputTokens, prompt_tokens_));
+  if (wants(kOutputTokens, returns_output_tokens_))
+    ATOLL_RETURN_IF_ERROR(add_count(response, kOutputTokens, piece.tokens));
   // Who wants to know how long the prompt was wants to know what of it was there already.
   if (wants(kCachedTokens, returns_input_tokens_))
     ATOLL_RETURN_IF_ERROR(add_count(response, kCachedTokens, piece.cached_tokens));

@@ -171,32 +171,51 @@ struct FieldReader {
 };
 
 constexpr FieldReader kFields[] = {
-    {"temperature", [](Value v, int32_t, SamplingOptions& o) { return read_double("temperature", v, 0, 100, o.temperature); }},
+    {"temperature", [](Value v, int32_t,
+                       SamplingOptions& o) { return read_double("temperature", v, 0, 100, o.temperature); }},
     {"top_p", [](Value v, int32_t, SamplingOptions& o) { return read_double("top_p", v, 0, 1, o.top_p); }},
     {"min_p", [](Value v, int32_t, SamplingOptions& o) { return read_double("min_p", v, 0, 1, o.min_p); }},
-    {"top_k", [](Value v, int32_t, SamplingOptions& o) { return read_int("top_k", v, -1, kAnyTokens, o.top_k); }},
+    {"top_k",
+     [](Value v, int32_t, SamplingOptions& o) { return read_int("top_k", v, -1, kAnyTokens, o.top_k); }},
     {"presence_penalty",
-     [](Value v, int32_t, SamplingOptions& o) { return read_double("presence_penalty", v, -2, 2, o.presence_penalty); }},
+     [](Value v, int32_t, SamplingOptions& o) {
+       return read_double("presence_penalty", v, -2, 2, o.presence_penalty);
+     }},
     {"frequency_penalty",
-     [](Value v, int32_t, SamplingOptions& o) { return read_double("frequency_penalty", v, -2, 2, o.frequency_penalty); }},
+     [](Value v, int32_t, SamplingOptions& o) {
+       return read_double("frequency_penalty", v, -2, 2, o.frequency_penalty);
+     }},
     {"repetition_penalty",
-     [](Value v, int32_t, SamplingOptions& o) { return read_double("repetition_penalty", v, 0.01, 10, o.repetition_penalty); }},
+     [](Value v, int32_t, SamplingOptions& o) {
+       return read_double("repetition_penalty", v, 0.01, 10, o.repetition_penalty);
+     }},
     {"seed", [](Value v, int32_t, SamplingOptions& o) { return read_seed(v, o.seed); }},
-    {"logit_bias", [](Value v, int32_t tokens, SamplingOptions& o) { return read_bias(v, tokens, o.logit_bias); }},
-    {"max_tokens", [](Value v, int32_t, SamplingOptions& o) { return read_int("max_tokens", v, 1, kAnyTokens, o.max_tokens); }},
-    {"min_tokens", [](Value v, int32_t, SamplingOptions& o) { return read_int("min_tokens", v, 0, kAnyTokens, o.min_tokens); }},
+    {"logit_bias",
+     [](Value v, int32_t tokens, SamplingOptions& o) { return read_bias(v, tokens, o.logit_bias); }},
+    {"max_tokens", [](Value v, int32_t,
+                      SamplingOptions& o) { return read_int("max_tokens", v, 1, kAnyTokens, o.max_tokens); }},
+    {"min_tokens", [](Value v, int32_t,
+                      SamplingOptions& o) { return read_int("min_tokens", v, 0, kAnyTokens, o.min_tokens); }},
     {"stop", [](Value v, int32_t, SamplingOptions& o) { return read_stops(v, o.stops); }},
-    {"stop_token_ids", [](Value v, int32_t tokens, SamplingOptions& o) { return read_stop_tokens(v, tokens, o.stop_tokens); }},
-    {"ignore_eos", [](Value v, int32_t, SamplingOptions& o) { return read_bool("ignore_eos", v, o.ignore_eos); }},
+    {"stop_token_ids",
+     [](Value v, int32_t tokens, SamplingOptions& o) { return read_stop_tokens(v, tokens, o.stop_tokens); }},
+    {"ignore_eos",
+     [](Value v, int32_t, SamplingOptions& o) { return read_bool("ignore_eos", v, o.ignore_eos); }},
     {"include_stop_str_in_output",
-     [](Value v, int32_t, SamplingOptions& o) { return read_bool("include_stop_str_in_output", v, o.include_stop); }},
+     [](Value v, int32_t, SamplingOptions& o) {
+       return read_bool("include_stop_str_in_output", v, o.include_stop);
+     }},
     {"skip_special_tokens",
-     [](Value v, int32_t, SamplingOptions& o) { return read_bool("skip_special_tokens", v, o.skip_special_tokens); }},
+     [](Value v, int32_t, SamplingOptions& o) {
+       return read_bool("skip_special_tokens", v, o.skip_special_tokens);
+     }},
     {"logprobs", [](Value v, int32_t, SamplingOptions& o) { return read_logprobs(v, o.logprobs); }},
     {"grammar", [](Value v, int32_t, SamplingOptions& o) { return read_text("grammar", v, o.grammar); }},
     {"json_schema", [](Value v, int32_t, SamplingOptions& o) { return read_schema(v, o.json_schema); }},
     {"priority",
-     [](Value v, int32_t, SamplingOptions& o) { return read_int("priority", v, -1'000'000'000, 1'000'000'000, o.priority); }},
+     [](Value v, int32_t, SamplingOptions& o) {
+       return read_int("priority", v, -1'000'000'000, 1'000'000'000, o.priority);
+     }},
     {"n",
      [](Value v, int32_t, SamplingOptions&) {
        int64_t choices = 0;
@@ -210,7 +229,8 @@ Status check_together(const SamplingOptions& options) {
                             ", expected at most max_tokens, which is ", options.max_tokens);
   }
   if (!options.grammar.empty() && !options.json_schema.empty())
-    return invalid_argument("sampling_parameters: found fields 'grammar' and 'json_schema', expected one of them");
+    return invalid_argument(
+        "sampling_parameters: found fields 'grammar' and 'json_schema', expected one of them");
   return {};
 }
 

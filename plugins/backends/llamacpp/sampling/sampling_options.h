@@ -36,7 +36,7 @@ struct SamplingOptions {
   std::optional<int32_t> logprobs = {};
   std::string grammar = {};      ///< GBNF; empty: none
   std::string json_schema = {};  ///< empty: none
-  int64_t priority = 0;     ///< the lowest goes first
+  int64_t priority = 0;          ///< the lowest goes first
 
   bool is_greedy() const noexcept { return temperature == 0; }
 };

@@ -175,8 +175,7 @@ ChosenToken TokenSampler::choose(std::span<const float> logits, std::vector<floa
   if (has_penalties()) ++generated_[chosen.token];
   ++chosen_;
   if (options_.logprobs)
-    chosen.logprob =
-        logprobs_of(logits, chosen.token, static_cast<size_t>(*options_.logprobs), chosen.top);
+    chosen.logprob = logprobs_of(logits, chosen.token, static_cast<size_t>(*options_.logprobs), chosen.top);
   return chosen;
 }
 

@@ -15,7 +15,8 @@ namespace atl::llamacpp {
 
 struct TokenProbability {
   Token token = 0;
-  float logprob = 0;  ///< natural logarithm of the probability that the model gives it, before any option changes it
+  float logprob =
+      0;  ///< natural logarithm of the probability that the model gives it, before any option changes it
 };
 
 struct ChosenToken {
@@ -63,6 +64,7 @@ class TokenSampler {
 
 /// The natural logarithms of the probabilities of one token and of the `count` most likely ones.
 /// \returns logprob of `token`
-float logprobs_of(std::span<const float> logits, Token token, size_t count, std::vector<TokenProbability>& top);
+float logprobs_of(std::span<const float> logits, Token token, size_t count,
+                  std::vector<TokenProbability>& top);
 
 }  // namespace atl::llamacpp

@@ -70,7 +70,8 @@ TEST_F(TokenSamplerTest, EqualSeedsDrawEqually) {
 }
 
 TEST_F(TokenSamplerTest, TopKTopPAndMinPLeaveOut) {
-  const std::vector<float> logits = logits_of({std::log(0.5f), std::log(0.3f), std::log(0.15f), std::log(0.05f)});
+  const std::vector<float> logits =
+      logits_of({std::log(0.5f), std::log(0.3f), std::log(0.15f), std::log(0.05f)});
   EXPECT_EQ(draw({.top_k = 2}, logits, 500).size(), 2u);
   EXPECT_EQ(draw({.top_p = 0.75}, logits, 500).size(), 2u);
   EXPECT_EQ(draw({.top_p = 0.81}, logits, 500).size(), 3u);
@@ -108,7 +109,8 @@ TEST_F(TokenSamplerTest, BiasesAndHeldBackEnds) {
   std::vector<float> logits = logits_of({1, 0});
   logits[ByteVocabulary::kEnd] = 50;
   EXPECT_EQ(draw({.temperature = 0}, logits, 1).begin()->first, ByteVocabulary::kEnd);
-  EXPECT_EQ(draw({.temperature = 0, .logit_bias = {{1, 5.0f}}, .ignore_eos = true}, logits, 1).begin()->first, 1);
+  EXPECT_EQ(draw({.temperature = 0, .logit_bias = {{1, 5.0f}}, .ignore_eos = true}, logits, 1).begin()->first,
+            1);
   const auto seen = draw({.temperature = 0, .min_tokens = 2}, logits, 3);
   EXPECT_EQ(seen, (std::map<Token, int>{{0, 2}, {ByteVocabulary::kEnd, 1}}));
 }

@@ -18,9 +18,8 @@ void share_among(std::span<const StepNeed> needs, std::span<const size_t> order,
     given[index] += part;
     left -= part;
   };
-  const size_t oldest = *std::min_element(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return needs[a].order < needs[b].order;
-  });
+  const size_t oldest = *std::min_element(
+      order.begin(), order.end(), [&](size_t a, size_t b) { return needs[a].order < needs[b].order; });
   if (order.size() > 1) give(oldest, std::max(1, left / kPartOfOldest));
   std::vector<size_t> by_length(order.begin(), order.end());
   std::sort(by_length.begin(), by_length.end(), [&](size_t a, size_t b) {
@@ -49,9 +48,8 @@ std::vector<int32_t> plan_step(std::span<const StepNeed> needs, const StepBudget
   if (any_generates) left = std::min(left, budget.prompt_tokens);
   std::erase_if(order, [&](size_t index) { return needs[index].generates; });
   for (auto begin = order.begin(); begin != order.end() && left > 0;) {
-    const auto end = std::find_if(begin, order.end(), [&](size_t index) {
-      return needs[index].priority != needs[*begin].priority;
-    });
+    const auto end = std::find_if(
+        begin, order.end(), [&](size_t index) { return needs[index].priority != needs[*begin].priority; });
     share_among(needs, std::span(begin, end), left, given);
     begin = end;
   }

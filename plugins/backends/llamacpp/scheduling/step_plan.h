@@ -9,14 +9,14 @@ namespace atl::llamacpp {
 
 /// A request that has a place in the engine.
 struct StepNeed {
-  int32_t pending = 0;   ///< tokens that were not computed yet; at least 1
+  int32_t pending = 0;     ///< tokens that were not computed yet; at least 1
   bool generates = false;  ///< all but the last token were computed
-  int64_t priority = 0;  ///< the lowest goes first
-  uint64_t order = 0;    ///< of arrival
+  int64_t priority = 0;    ///< the lowest goes first
+  uint64_t order = 0;      ///< of arrival
 };
 
 struct StepBudget {
-  int32_t tokens_max = 512;    ///< of a step
+  int32_t tokens_max = 512;     ///< of a step
   int32_t prompt_tokens = 512;  ///< of prompts, as long as others generate
 };
 

@@ -29,13 +29,15 @@ TEST(StepPlan, AShortPromptPassesALongOneThatStillGoesOn) {
 }
 
 TEST(StepPlan, PriorityIsStronger) {
-  const StepNeed needs[] = {{.pending = 10, .priority = 1, .order = 1}, {.pending = 500, .priority = 0, .order = 2}};
+  const StepNeed needs[] = {{.pending = 10, .priority = 1, .order = 1},
+                            {.pending = 500, .priority = 0, .order = 2}};
   EXPECT_EQ(plan_step(needs, {.tokens_max = 100, .prompt_tokens = 100}), (Given{0, 100}));
 }
 
 TEST(StepPlan, MoreThatGenerateThanAStepHolds) {
   std::vector<StepNeed> needs;
-  for (uint64_t i = 0; i < 5; ++i) needs.push_back({.pending = 1, .generates = true, .priority = 0, .order = 5 - i});
+  for (uint64_t i = 0; i < 5; ++i)
+    needs.push_back({.pending = 1, .generates = true, .priority = 0, .order = 5 - i});
   EXPECT_EQ(plan_step(needs, {.tokens_max = 3, .prompt_tokens = 3}), (Given{0, 0, 1, 1, 1}));
 }
 

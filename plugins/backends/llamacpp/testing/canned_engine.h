@@ -42,7 +42,10 @@ using CannedModel = std::function<Token(const std::vector<Token>&)>;
 class CannedEngine final : public TokenEngine {
  public:
   CannedEngine(CannedModel model, int32_t sequences, int32_t memory_tokens, int32_t step_tokens)
-      : model_(std::move(model)), memory_tokens_(memory_tokens), step_tokens_(step_tokens), held_(static_cast<size_t>(sequences)) {}
+      : model_(std::move(model)),
+        memory_tokens_(memory_tokens),
+        step_tokens_(step_tokens),
+        held_(static_cast<size_t>(sequences)) {}
 
   StepEnd decode(std::span<const StepToken> step) noexcept override {
     ++steps;
@@ -52,13 +55,15 @@ class CannedEngine final : public TokenEngine {
       for (auto& tokens : held_) tokens.clear();
       return StepEnd::kFailed;
     }
-    if (step.empty() || step.size() > static_cast<size_t>(step_tokens_)) problems.push_back("a step of a wrong size");
+    if (step.empty() || step.size() > static_cast<size_t>(step_tokens_))
+      problems.push_back("a step of a wrong size");
     if (cells() + step.size() > static_cast<size_t>(memory_tokens_)) return StepEnd::kNoRoom;
     wanted_.clear();
     computed += step.size();
     for (size_t i = 0; i < step.size(); ++i) {
       auto& tokens = held_[static_cast<size_t>(step[i].sequence)];
-      if (step[i].position != static_cast<int32_t>(tokens.size())) problems.push_back("a position that does not follow");
+      if (step[i].position != static_cast<int32_t>(tokens.size()))
+        problems.push_back("a position that does not follow");
       tokens.push_back({step[i].token, ++last_cell_});
       if (step[i].wants_logits) wanted_[i] = tokens_of(step[i].sequence);
     }

@@ -34,7 +34,8 @@ class RecordingPort final : public AnswerPort {
   explicit RecordingPort(std::shared_ptr<Received> received) : received_(std::move(received)) {}
   Status ended(int64_t now_ns) const noexcept override {
     if (received_->cancelled) return Status(Code::kCancelled, {});
-    if (received_->deadline_ns != 0 && now_ns > received_->deadline_ns) return Status(Code::kDeadlineExceeded, {});
+    if (received_->deadline_ns != 0 && now_ns > received_->deadline_ns)
+      return Status(Code::kDeadlineExceeded, {});
     return {};
   }
   bool streams() const noexcept override { return received_->streams; }
@@ -78,7 +79,8 @@ class LoopTest : public ::testing::Test {
   void make() { make(Sizes()); }
   void make(const Sizes& sizes, CannedModel model = say_the_rest) {
     loop_.reset();
-    engine_ = std::make_unique<CannedEngine>(std::move(model), sizes.sequences, sizes.memory_tokens, sizes.step_tokens);
+    engine_ = std::make_unique<CannedEngine>(std::move(model), sizes.sequences, sizes.memory_tokens,
+                                             sizes.step_tokens);
     loop_ = std::make_unique<GenerationLoop>(*engine_, vocabulary_, clock_,
                                              LoopSettings{.model = "m",
                                                           .context_tokens = sizes.context_tokens,
@@ -94,8 +96,8 @@ class LoopTest : public ::testing::Test {
     (void)submit_to(received, prompt, std::move(options), scope).ok();
     return received;
   }
-  Status submit_to(const std::shared_ptr<Received>& received, const std::string& prompt, SamplingOptions options = {},
-                   const std::string& scope = {}) {
+  Status submit_to(const std::shared_ptr<Received>& received, const std::string& prompt,
+                   SamplingOptions options = {}, const std::string& scope = {}) {
     options.temperature = 0;
     auto generation = std::make_unique<Generation>();
     generation->tokens = vocabulary_.tokenize(prompt, true, true).value();

@@ -13,7 +13,7 @@ namespace atl::llamacpp {
 enum class Pooling : int32_t { kNone = 0, kMean = 1, kCls = 2, kLast = 3, kRank = 4 };
 
 /// Nothing of a configuration: of the file alone.
-struct ModelFacts {
+struct GgufFacts {
   std::string description;  ///< "llama 135M Q4_0"
   std::string architecture;
   int32_t context_tokens = 0;  ///< that the model was made for
@@ -23,12 +23,12 @@ struct ModelFacts {
   Pooling pooling = Pooling::kNone;  ///< of a model for embeddings or reranking
   uint64_t weights_bytes = 0;
   uint64_t memory_bytes_per_token = 0;  ///< of what the engine keeps of each token, in half precision; about
-  std::string unserved;  ///< why this backend does not serve it; empty: it does
+  std::string unserved;                 ///< why this backend does not serve it; empty: it does
 };
 
 /// A line of JSON. Texts that are not UTF-8 are replaced.
-std::string facts_json(const ModelFacts& facts);
+std::string facts_json(const GgufFacts& facts);
 /// Errors: INTERNAL what another process has written is no such line.
-Result<ModelFacts> read_facts(std::string_view json);
+Result<GgufFacts> read_facts(std::string_view json);
 
 }  // namespace atl::llamacpp

@@ -1,4 +1,4 @@
-#include "backends/llamacpp/engine/model_facts.h"
+#include "backends/llamacpp/engine/gguf_facts.h"
 
 #include "atoll/lib/checked_document.h"
 #include "atoll/lib/json_writer.h"
@@ -46,7 +46,7 @@ class FactsReader {
 
 }  // namespace
 
-std::string facts_json(const ModelFacts& facts) {
+std::string facts_json(const GgufFacts& facts) {
   CheckedBuffer buffer;
   CheckedWriter writer(buffer);
   write_object(writer, [&] {
@@ -64,12 +64,12 @@ std::string facts_json(const ModelFacts& facts) {
   return {buffer.GetString(), buffer.GetSize()};
 }
 
-Result<ModelFacts> read_facts(std::string_view json) {
+Result<GgufFacts> read_facts(std::string_view json) {
   CheckedDocument document;
   document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
   if (document.HasParseError() || !document.IsObject())
     return internal_error("what was found out of the file is no JSON object");
-  ModelFacts facts;
+  GgufFacts facts;
   FactsReader reader(document);
   int32_t pooling = 0;
   reader.read("description", facts.description);
