@@ -1,5 +1,8 @@
 #include "backends/llamacpp/llama_backend.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
 #include <algorithm>
 #include <exception>
 #include <filesystem>
@@ -98,8 +101,14 @@ Result<std::string> LlamaBackend::complete_config(const ModelSource& source) noe
   if (!pooling.ok()) return std::move(pooling).status();
   complete_llama_config(config, *facts, *pooling);
   std::string completed;
-  if (!config.SerializeToString(&completed))
-    return internal_error("the completed configuration cannot be written");
+  {
+    google::protobuf::io::StringOutputStream stream(&completed);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    // Parameters are a map: without this their order, and so the bytes, would change from call to call.
+    coded.SetSerializationDeterministic(true);
+    if (!config.SerializeToCodedStream(&coded))
+      return internal_error("the completed configuration cannot be written");
+  }
   return completed;
 }
 

@@ -144,7 +144,7 @@ Result<GgufFacts> run_trial(const TrialSettings& settings, const std::string& pa
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
     Result<GgufFacts> facts = read_facts(output.text);
-    if (!facts.ok()) return std::move(facts).status().note(cat("model file '", path, "'"));
+    if (!facts.ok()) return internal_error("model file '", path, "': ", facts.status().message());
     return facts;
   }
   // The program tells what is wrong with the file by itself, and then exits with 1.
