@@ -75,7 +75,7 @@ def test_it_has_every_plugin_but_those_that_are_left_out(unpacked):
         return
     there = {f"{path.parent.name}/{path.stem}" for path in (unpacked / "atoll_server/lib/atoll/plugins").glob("*/*.so")}
     every = {f"{path.parent.parent.name}/{path.parent.name}" for path in (ROOT / "plugins").glob("*/*/plugin.cc")}
-    assert there == every - {"frontends/grpc", "backends/pytorch"}
+    assert there == every - {"frontends/grpc", "backends/llamacpp", "backends/pytorch"}
     assert not list(unpacked.rglob("libonnxruntime*")) and not list(unpacked.rglob("*torch*.so*"))
     assert len(list(unpacked.rglob("libprotobuf.so*"))) == 1
 
@@ -142,7 +142,7 @@ def headers_read():
         if line and not line.startswith(" "):
             output = line.split(":")[0]
             is_shipped = not re.search(r"_test\.dir/|_test_proto|precompiled_test|_bench|^tests/|^bench/|/testing/|fixtures|double|"
-                                       r"_fuzz\.dir|interop|frontends/grpc/|backend_pytorch|plugin_backends_pytorch|atoll_proto_grpc", output)
+                                       r"_fuzz\.dir|interop|frontends/grpc/|backend_pytorch|plugin_backends_pytorch|llamacpp|atoll_proto_grpc", output)
         elif is_shipped and line.strip().startswith("/usr/") and "/c++/" not in line and "/gcc/" not in line:
             headers.add(line.strip())
     return headers

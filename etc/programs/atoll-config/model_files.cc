@@ -29,7 +29,7 @@ std::optional<uint64_t> file_bytes(const std::string& path) {
 
 /// The frameworks whose models are files; other backends know what they read.
 bool reads_model_file(const ModelConfig& config) {
-  constexpr std::string_view kBackends[] = {"onnxruntime", "tensorrt", "pytorch",
+  constexpr std::string_view kBackends[] = {"onnxruntime", "tensorrt", "pytorch",   "llamacpp",
                                             "openvino",    "python",   "tensorflow"};
   return !config.default_model_filename().empty() && config.cc_model_filenames().empty() &&
          std::find(std::begin(kBackends), std::end(kBackends), config.backend()) != std::end(kBackends);

@@ -32,6 +32,18 @@ class VersionFiles {
   bool exists(const char* name) const { return type_of(name) != std::filesystem::file_type::not_found; }
   bool directory(const char* name) const { return type_of(name) == std::filesystem::file_type::directory; }
   bool file(const char* name) const { return exists(name) && !directory(name); }
+  /// Whether there is a file whose name ends so: ".gguf". Of a folder with very many files some are looked at.
+  bool any_file(std::string_view ending) const {
+    constexpr int kLookedAtMax = 1000;
+    if (path_.empty()) return false;
+    std::error_code error;
+    std::filesystem::directory_iterator entry(path_, error);
+    for (int i = 0; !error && entry != std::filesystem::directory_iterator() && i < kLookedAtMax; ++i) {
+      if (entry->path().extension() == ending) return true;
+      entry.increment(error);
+    }
+    return false;
+  }
 
  private:
   std::filesystem::file_type type_of(const char* name) const {
@@ -140,9 +152,19 @@ bool derive_python(const VersionFiles& files, ModelConfig* config) {
   return true;
 }
 
+/// The backend finds the file by itself, because such files are mostly served under the names that they came with.
+bool derive_llamacpp(const VersionFiles& files, ModelConfig* config) {
+  const bool named = config->default_model_filename().ends_with(".gguf");
+  if (config->backend().empty() && (named || (all_empty(*config) && files.any_file(".gguf")))) {
+    config->set_backend("llamacpp");
+  }
+  return config->backend() == "llamacpp";
+}
+
 /// By which the functions above know a backend.
-constexpr std::string_view kKnownFiles[] = {"model.onnx", "model.py",  "model.plan",       "model.pt",
-                                            "model.pt2",  "model.xml", "model.savedmodel", "model.graphdef"};
+constexpr std::string_view kKnownFiles[] = {"model.onnx", "model.py",         "model.plan",
+                                            "model.pt",   "model.pt2",        "model.xml",
+                                            "model.gguf", "model.savedmodel", "model.graphdef"};
 
 std::string known_files() {
   std::string text;
@@ -202,7 +224,8 @@ Status derive(const RepositoryModel& model, const SourceMap& source, ModelConfig
   VersionFiles files(model);
   bool known = derive_tensorflow(files, config) || derive_tensorrt(files, config) ||
                derive_onnxruntime(files, config) || derive_openvino(files, config) ||
-               derive_pytorch(files, config) || derive_python(files, config);
+               derive_pytorch(files, config) || derive_python(files, config) ||
+               derive_llamacpp(files, config);
   if (known || !all_empty(*config)) return {};
   size_t dot = config->name().find('.');
   if (dot == std::string::npos) {

@@ -74,6 +74,8 @@ TEST_F(DeriveTest, FromWhatIsWritten) {
       {"platform: 'torch_aoti'", "pytorch torch_aoti model.pt2"},
       {"default_model_filename: 'model.pt'", "pytorch pytorch_libtorch model.pt"},
       {"default_model_filename: 'model.pt2'", "pytorch pytorch_libtorch model.pt2"},
+      {"default_model_filename: 'net.gguf'", "llamacpp  net.gguf"},
+      {"backend: 'llamacpp'", "llamacpp  "},
       {"backend: 'python'", "python  model.py"},
       {"default_model_filename: 'model.py'", "python  model.py"},
       {"backend: 'python' default_model_filename: 'x.py'", "python  x.py"},
@@ -99,6 +101,9 @@ TEST_F(DeriveTest, FromTheFiles) {
       {{"1/model.pt"}, "pytorch pytorch_libtorch "},
       {{"1/model.pt2"}, "pytorch torch_aoti model.pt2"},
       {{"1/model.py"}, "python  model.py"},
+      {{"1/model.gguf"}, "llamacpp  "},
+      {{"1/SmolLM2-135M-Instruct.Q4_0.gguf", "1/LICENSE"}, "llamacpp  "},
+      {{"1/model.onnx", "1/any.gguf"}, "onnxruntime onnxruntime_onnx model.onnx"},
       {{"1/model.plan", "1/model.onnx", "1/model.py"}, "tensorrt tensorrt_plan model.plan"},
       {{"2/model.plan", "10/model.onnx"}, "onnxruntime onnxruntime_onnx model.onnx"},
   };
@@ -118,7 +123,7 @@ TEST_F(DeriveTest, WhatIsMissingIsTold) {
       "Invalid model name: Could not determine backend for model 'm' with no backend in model configuration. "
       "Expected model name of the form 'model.<backend_name>'. ";
   const std::string known =
-      "model.onnx, model.py, model.plan, model.pt, model.pt2, model.xml, model.savedmodel, model.graphdef";
+      "model.onnx, model.py, model.plan, model.pt, model.pt2, model.xml, model.gguf, model.savedmodel, model.graphdef";
   struct Case {
     std::vector<std::string> files;
     const char* missing;

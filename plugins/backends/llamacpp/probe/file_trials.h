@@ -1,0 +1,50 @@
+/// Trying files in a program of their own before the server loads them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <tuple>
+
+#include "atoll/core/status.h"
+#include "backends/llamacpp/engine/gguf_facts.h"
+
+namespace atl::llamacpp {
+
+/// A file as it is now: one that was written anew is another one.
+struct GgufIdentity {
+  uint64_t device = 0, inode = 0, size_bytes = 0;
+  int64_t modified_ns = 0;
+
+  auto operator<=>(const GgufIdentity&) const = default;
+  /// Errors: NOT_FOUND, INVALID_ARGUMENT with the path and the reason.
+  static Result<GgufIdentity> of(const std::string& path);
+};
+
+struct TrialSettings {
+  std::string program;  ///< atoll-llamacpp-probe
+  std::string engine_folder;
+  int64_t timeout_ns = 0;     ///< also of CPU time
+  uint64_t memory_bytes = 0;  ///< of addresses, beside three times the file's size
+};
+
+/// Runs the program on a file. Blocks until it has ended, or the time is over, when it is killed.
+/// Errors: INVALID_ARGUMENT how it ended, with the last line that it wrote; UNAVAILABLE it could not be started.
+Result<GgufFacts> run_trial(const TrialSettings& settings, const std::string& path, uint64_t file_bytes);
+
+/// Files that passed are remembered as long as the object lives. [any]
+class FileTrials {
+ public:
+  /// Tries the file, unless it has passed already.
+  /// Errors: those of run_trial() and GgufIdentity::of().
+  Result<GgufFacts> facts_of(const TrialSettings& settings, const std::string& path);
+
+ private:
+  static constexpr size_t kRememberedMax = 1024;
+
+  std::mutex mutex_;  ///< guards the following
+  std::map<GgufIdentity, GgufFacts> passed_;
+};
+
+}  // namespace atl::llamacpp
