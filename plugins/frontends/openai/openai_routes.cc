@@ -9,10 +9,7 @@
 #include "atoll/core/guarded.h"
 #include "atoll/core/stop_executor.h"
 #include "atoll/lib/http_request.h"
-#include "frontends/openai/completion_call.h"
-#include "frontends/openai/embedding_call.h"
-#include "frontends/openai/model_role.h"
-#include "frontends/openai/request_parser.h"
+#include "frontends/openai/calls/endpoints.h"
 
 namespace atl::frontends::openai {
 namespace {
@@ -25,26 +22,23 @@ bool is_named(std::string_view header, std::string_view name) {
   return boost::beast::iequals({header.data(), header.size()}, {name.data(), name.size()});
 }
 
-std::string_view text_of_body(const HttpExchange& exchange) noexcept {
-  const auto body = exchange.body();
-  return {reinterpret_cast<const char*>(body.data()), body.size()};
-}
-
 }  // namespace
 
+/// Of one route.
 struct OpenAiRoutes::Entry {
   const char* path;
   uint32_t methods;
   const char* category;
-  Endpoint endpoint;
+  /// Null: models are listed or shown.
+  AnswerCall answer = nullptr;
 };
 
 constexpr OpenAiRoutes::Entry OpenAiRoutes::kEntries[] = {
-    {"/v1/models", kHttpGet, "openai.models", Endpoint::kModels},
-    {"/v1/models/*", kHttpGet, "openai.models", Endpoint::kModel},
-    {"/v1/chat/completions", kHttpPost, "openai.chat", Endpoint::kChat},
-    {"/v1/completions", kHttpPost, "openai.completions", Endpoint::kCompletions},
-    {"/v1/embeddings", kHttpPost, "openai.embeddings", Endpoint::kEmbeddings},
+    {"/v1/models", kHttpGet, "openai.models"},
+    {"/v1/models/*", kHttpGet, "openai.models"},
+    {"/v1/chat/completions", kHttpPost, "openai.chat", &answer_chat},
+    {"/v1/completions", kHttpPost, "openai.completions", &answer_completion},
+    {"/v1/embeddings", kHttpPost, "openai.embeddings", &answer_embedding},
 };
 
 Status OpenAiRoutes::start() {
@@ -57,7 +51,7 @@ Status OpenAiRoutes::start() {
   catalog_ = std::move(catalog).value();
   slow_ = std::move(slow).value();
   started_s_ = host_.clock().wall_ns() / kNsPerSecond;
-  context_.emplace(OpenAiContext{host_, *catalog_, router_, tracing_, settings_.aliases});
+  context_.emplace(host_, *catalog_, router_, tracing_, settings_.aliases, profiles_);
   return {};
 }
 
@@ -104,7 +98,7 @@ void OpenAiRoutes::handle(std::string_view route, HttpExchange& exchange) noexce
     return answer_error(exchange, {.status = 404, .message = "There is no such path."});
   Result<CallOrigin> head = guarded("reading the head", [&] { return read_head(exchange); });
   if (!head.ok()) return answer_error(exchange, error_of(head.status()));
-  if (entry->endpoint == Endpoint::kModel) {
+  if (entry->answer == nullptr && route.back() == '*') {
     Status shown = guarded("looking the model up", [&] {
       show(exchange, exchange.path().substr(std::min(kModelPrefix.size(), exchange.path().size())));
       return Status();
@@ -112,70 +106,26 @@ void OpenAiRoutes::handle(std::string_view route, HttpExchange& exchange) noexce
     if (!shown.ok()) answer_error(exchange, error_of(shown));
     return;
   }
-  if (entry->endpoint != Endpoint::kModels && exchange.body().size() <= kSmallBytes)
-    return answer(entry->endpoint, exchange, std::move(head).value(), std::move(pass));
-  slow_->post(make_task(
-      [this, endpoint = entry->endpoint, &exchange, head = std::move(head).value(),
-       pass = std::move(pass)]() mutable { answer(endpoint, exchange, std::move(head), std::move(pass)); }));
+  if (entry->answer != nullptr && exchange.body().size() <= kSmallBytes)
+    return answer(*entry, exchange, std::move(head).value(), std::move(pass));
+  slow_->post(
+      make_task([this, entry, &exchange, head = std::move(head).value(), pass = std::move(pass)]() mutable {
+        answer(*entry, exchange, std::move(head), std::move(pass));
+      }));
 }
 
-void OpenAiRoutes::answer(Endpoint endpoint, HttpExchange& exchange, CallOrigin head, Pass pass) noexcept {
-  if (endpoint == Endpoint::kModels) return list(exchange);
+void OpenAiRoutes::answer(const Entry& entry, HttpExchange& exchange, CallOrigin head, Pass pass) noexcept {
+  if (entry.answer == nullptr) return list(exchange);
   Status status = guarded("reading the request", [&] {
-    if (endpoint == Endpoint::kEmbeddings) {
-      embed(exchange, std::move(head), std::move(pass));
-    } else {
-      complete(endpoint == Endpoint::kChat, exchange, std::move(head), std::move(pass));
-    }
+    entry.answer(*context_, exchange, std::move(head), std::move(pass));
     return Status();
   });
   if (!status.ok()) answer_error(exchange, error_of(status));
 }
 
-std::variant<ModelRef, ApiError> OpenAiRoutes::find(const std::string& name, Role role) const {
-  Result<ModelRef> found = context_->find(name);
-  if (!found.ok() && found.status().code() != Code::kNotFound) return error_of(found.status());
-  if (!found.ok()) {
-    ApiError error = unknown_model(name);
-    if (const auto alias = settings_.aliases.find(name); alias != settings_.aliases.end())
-      error.message = cat("The model '", alias->second, "', which '", name,
-                          "' stands for, does not exist or is not served.");
-    return error;
-  }
-  if (role_of(found.value()->info()) == role) return std::move(found).value();
-  const bool is_text = role == Role::kText;
-  return wrong_field("model", cat("The model '", name, "' makes no ", is_text ? "text" : "embeddings",
-                                  ": it needs the input '", kTextInput, "' and the output '",
-                                  is_text ? kTextOutput : kEmbedding, "'."));
-}
-
-void OpenAiRoutes::complete(bool is_chat, HttpExchange& exchange, CallOrigin head, Pass pass) {
-  auto read = read_completion(text_of_body(exchange), is_chat);
-  if (const auto* failure = std::get_if<ApiError>(&read)) return answer_error(exchange, *failure);
-  auto& request = std::get<CompletionRequest>(read);
-  count_unknown(request.unknown_fields);
-  auto model = find(request.model, Role::kText);
-  if (const auto* failure = std::get_if<ApiError>(&model)) return answer_error(exchange, *failure);
-  auto& held = std::get<ModelRef>(model);
-  if (auto refusal = CompletionCall::refusal(request, held->info())) return answer_error(exchange, *refusal);
-  CompletionCall::start(*context_, exchange, std::move(request), std::move(head), std::move(held),
-                        std::move(pass));
-}
-
-void OpenAiRoutes::embed(HttpExchange& exchange, CallOrigin head, Pass pass) {
-  auto read = read_embedding(text_of_body(exchange));
-  if (const auto* failure = std::get_if<ApiError>(&read)) return answer_error(exchange, *failure);
-  auto& request = std::get<EmbeddingRequest>(read);
-  count_unknown(request.unknown_fields);
-  auto model = find(request.model, Role::kEmbedding);
-  if (const auto* failure = std::get_if<ApiError>(&model)) return answer_error(exchange, *failure);
-  EmbeddingCall::start(*context_, exchange, std::move(request), std::move(head),
-                       std::move(std::get<ModelRef>(model)), std::move(pass));
-}
-
 std::optional<ListedModel> OpenAiRoutes::listed(const std::string& name) const {
   const Result<ModelRef> model = context_->find(name);
-  if (!model.ok() || role_of(model.value().get()->info()) == Role::kNone) return std::nullopt;
+  if (!model.ok() || !profiles_.of(model.value().get()->info())->has_role()) return std::nullopt;
   return ListedModel{name, started_s_};
 }
 
@@ -207,7 +157,8 @@ void OpenAiRoutes::collect(MetricSink& sink) const noexcept {
   sink.family("atoll_openai_unknown_fields_total",
               "Fields of requests to the OpenAI API that are not known and were ignored.",
               MetricKind::kCounter);
-  sink.sample({}, static_cast<double>(unknown_fields_.load(std::memory_order_relaxed)));
+  sink.sample({},
+              context_ ? static_cast<double>(context_->unknown_fields.load(std::memory_order_relaxed)) : 0);
 }
 
 }  // namespace atl::frontends::openai

@@ -16,6 +16,11 @@ constexpr OptionTable kOptions{
     option_string("tenant_header", "")
         .help(
             "Header that names the tenant of a request, for quotas; empty: none. As the option of frontends/http."),
+    option_string("tool_call_parser", "hermes")
+        .choices("hermes|llama3|mistral")
+        .help(
+            "How models write calls of tools in their texts, unless the parameter 'tool_call_parser' of a model's "
+            "configuration says otherwise."),
 };
 
 class OpenAi final : public Plugin {
@@ -25,7 +30,8 @@ class OpenAi final : public Plugin {
   Status init() override {
     Result<TenantHeader> tenant = TenantHeader::parse(host_.options().get_string("tenant_header"));
     if (!tenant.ok()) return std::move(tenant).status();
-    routes_.emplace(host_, OpenAiSettings{host_.options().get_map("aliases"), std::move(tenant).value()});
+    routes_.emplace(host_, OpenAiSettings{host_.options().get_map("aliases"), std::move(tenant).value(),
+                                          *tool_syntax_of(host_.options().get_string("tool_call_parser"))});
     return {};
   }
   Status start() override { return routes_->start(); }

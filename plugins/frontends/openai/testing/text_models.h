@@ -34,6 +34,19 @@ inline ModelInfo language_model(const std::string& name, bool decoupled) {
   return info;
 }
 
+/// That takes messages, tools and token ids, and says the chances of its tokens.
+inline ModelInfo chat_model(const std::string& name) {
+  ModelInfo info = language_model(name, /*decoupled=*/true);
+  for (const char* input : {"messages", "chat_options"})
+    info.inputs.push_back(tensor(input, DataType::kBytes, true));
+  info.inputs.push_back(tensor("token_ids", DataType::kInt32, true));
+  info.inputs.back().dims = {-1};
+  info.outputs.push_back(tensor("logprobs", DataType::kBytes));
+  info.outputs.push_back(tensor("prompt_token_ids", DataType::kInt32));
+  info.outputs.push_back(tensor("prompt_text", DataType::kBytes));
+  return info;
+}
+
 /// Only a text in and a text out.
 inline ModelInfo plain_model(const std::string& name) {
   ModelInfo info;
