@@ -64,7 +64,7 @@ class TritonPythonModel:
 
     def answer(self, request):
         sender = request.get_response_sender()
-        wanted = request.requested_output_names()
+        wanted = list(request.requested_output_names())
         prompt = self.prompt(request)
         done = pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL
         if wanted == ["prompt_token_ids"]:

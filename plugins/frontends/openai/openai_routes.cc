@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <boost/beast/core/string.hpp>
 #include <iterator>
-#include <set>
 #include <utility>
 
 #include "atoll/core/guarded.h"
 #include "atoll/core/stop_executor.h"
-#include "atoll/lib/http_request.h"
 #include "frontends/openai/calls/endpoints.h"
 
 namespace atl::frontends::openai {
@@ -16,7 +14,6 @@ namespace {
 
 /// Bodies up to here are read on the connection's thread, in less than 100 microseconds.
 constexpr size_t kSmallBytes = 32 << 10;
-constexpr std::string_view kModelPrefix = "/v1/models/";
 
 bool is_named(std::string_view header, std::string_view name) {
   return boost::beast::iequals({header.data(), header.size()}, {name.data(), name.size()});
@@ -29,16 +26,31 @@ struct OpenAiRoutes::Entry {
   const char* path;
   uint32_t methods;
   const char* category;
-  /// Null: models are listed or shown.
-  AnswerCall answer = nullptr;
+  AnswerCall answer;
+  bool is_slow = false;  ///< whatever the body
+  ErrorJson errors = &openai_error_json;
 };
 
 constexpr OpenAiRoutes::Entry OpenAiRoutes::kEntries[] = {
-    {"/v1/models", kHttpGet, "openai.models"},
-    {"/v1/models/*", kHttpGet, "openai.models"},
+    {"/v1/models", kHttpGet, "openai.models", &answer_models, true},
+    {"/v1/models/*", kHttpGet, "openai.models", &answer_model},
+    {"/v1/models/*", kHttpPost, "model-repository", &answer_model_control},
     {"/v1/chat/completions", kHttpPost, "openai.chat", &answer_chat},
     {"/v1/completions", kHttpPost, "openai.completions", &answer_completion},
     {"/v1/embeddings", kHttpPost, "openai.embeddings", &answer_embedding},
+    {"/v1/responses", kHttpPost, "openai.responses", &answer_response},
+    {"/v1/responses/*", kHttpGet | kHttpPost | kHttpDelete, "openai.responses", &answer_stored_response},
+    {"/v1/messages", kHttpPost, "openai.messages", &answer_message, false, &messages_error_json},
+    {"/v1/messages/count_tokens", kHttpPost, "openai.tokens", &answer_message_count, false,
+     &messages_error_json},
+    {"/v1/rerank", kHttpPost, "openai.rerank", &answer_rerank},
+    {"/v2/rerank", kHttpPost, "openai.rerank", &answer_rerank},
+    {"/rerank", kHttpPost, "openai.rerank", &answer_rerank},
+    {"/v1/classify", kHttpPost, "openai.classify", &answer_classify},
+    {"/classify", kHttpPost, "openai.classify", &answer_classify},
+    {"/tokenize", kHttpPost, "openai.tokens", &answer_tokenize},
+    {"/detokenize", kHttpPost, "openai.tokens", &answer_detokenize},
+    {"/health", kHttpGet, "health", &answer_health},
 };
 
 Status OpenAiRoutes::start() {
@@ -50,7 +62,6 @@ Status OpenAiRoutes::start() {
   ATOLL_RETURN_IF_ERROR(tracing_.open());
   catalog_ = std::move(catalog).value();
   slow_ = std::move(slow).value();
-  started_s_ = host_.clock().wall_ns() / kNsPerSecond;
   context_.emplace(host_, *catalog_, router_, tracing_, settings_.aliases, profiles_);
   return {};
 }
@@ -89,24 +100,20 @@ Result<CallOrigin> OpenAiRoutes::read_head(const HttpExchange& exchange) const {
 }
 
 void OpenAiRoutes::handle(std::string_view route, HttpExchange& exchange) noexcept {
-  Pass pass(host_.gate());
-  if (!pass) return answer_error(exchange, error_of(unavailable("Server exiting")));
-  const Entry* const entry = std::find_if(std::begin(kEntries), std::end(kEntries),
-                                          [&](const Entry& one) { return route == one.path; });
+  const uint32_t method = exchange.method() == "GET"      ? kHttpGet
+                          : exchange.method() == "DELETE" ? kHttpDelete
+                                                          : kHttpPost;
+  const Entry* const entry = std::find_if(std::begin(kEntries), std::end(kEntries), [&](const Entry& one) {
+    return route == one.path && (one.methods & method) != 0;
+  });
   // An instance before this one may have had it.
   if (entry == std::end(kEntries))
     return answer_error(exchange, {.status = 404, .message = "There is no such path."});
+  Pass pass(host_.gate());
+  if (!pass) return answer_error(exchange, error_of(unavailable("Server exiting")), entry->errors);
   Result<CallOrigin> head = guarded("reading the head", [&] { return read_head(exchange); });
-  if (!head.ok()) return answer_error(exchange, error_of(head.status()));
-  if (entry->answer == nullptr && route.back() == '*') {
-    Status shown = guarded("looking the model up", [&] {
-      show(exchange, exchange.path().substr(std::min(kModelPrefix.size(), exchange.path().size())));
-      return Status();
-    });
-    if (!shown.ok()) answer_error(exchange, error_of(shown));
-    return;
-  }
-  if (entry->answer != nullptr && exchange.body().size() <= kSmallBytes)
+  if (!head.ok()) return answer_error(exchange, error_of(head.status()), entry->errors);
+  if (!entry->is_slow && exchange.body().size() <= kSmallBytes)
     return answer(*entry, exchange, std::move(head).value(), std::move(pass));
   slow_->post(
       make_task([this, entry, &exchange, head = std::move(head).value(), pass = std::move(pass)]() mutable {
@@ -115,42 +122,11 @@ void OpenAiRoutes::handle(std::string_view route, HttpExchange& exchange) noexce
 }
 
 void OpenAiRoutes::answer(const Entry& entry, HttpExchange& exchange, CallOrigin head, Pass pass) noexcept {
-  if (entry.answer == nullptr) return list(exchange);
   Status status = guarded("reading the request", [&] {
     entry.answer(*context_, exchange, std::move(head), std::move(pass));
     return Status();
   });
-  if (!status.ok()) answer_error(exchange, error_of(status));
-}
-
-std::optional<ListedModel> OpenAiRoutes::listed(const std::string& name) const {
-  const Result<ModelRef> model = context_->find(name);
-  if (!model.ok() || !profiles_.of(model.value().get()->info())->has_role()) return std::nullopt;
-  return ListedModel{name, started_s_};
-}
-
-void OpenAiRoutes::list(HttpExchange& exchange) noexcept {
-  Result<std::string> json = guarded("listing the models", [&]() -> Result<std::string> {
-    Result<std::vector<ModelIndexEntry>> index = catalog_->index(/*ready_only=*/true);
-    if (!index.ok()) return std::move(index).status();
-    std::set<std::string> names;
-    for (const ModelIndexEntry& entry : index.value()) names.insert(entry.name);
-    for (const auto& [alias, model] : settings_.aliases) names.insert(alias);
-    std::vector<ListedModel> models;
-    for (const std::string& name : names) {
-      if (auto model = listed(name)) models.push_back(std::move(*model));
-    }
-    return models_json(models);
-  });
-  if (!json.ok()) return answer_error(exchange, error_of(json.status()));
-  exchange.answer({.content_type = kJsonType}, std::move(json).value());
-}
-
-void OpenAiRoutes::show(HttpExchange& exchange, std::string_view id) {
-  const std::string name = percent_decode(id);
-  const std::optional<ListedModel> model = listed(name);
-  if (!model) return answer_error(exchange, unknown_model(name));
-  exchange.answer({.content_type = kJsonType}, model_json(*model));
+  if (!status.ok()) answer_error(exchange, error_of(status), entry.errors);
 }
 
 void OpenAiRoutes::collect(MetricSink& sink) const noexcept {

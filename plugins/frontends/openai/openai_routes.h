@@ -13,7 +13,6 @@
 #include "atoll/core/services.h"
 #include "atoll/frontend/http_routes.h"
 #include "frontends/common/call/tenant_header.h"
-#include "frontends/openai/answer/answers.h"
 #include "frontends/openai/calls/group_call.h"
 #include "frontends/openai/model_profile.h"
 
@@ -52,21 +51,15 @@ class OpenAiRoutes final : public HttpRoutes, public MetricSource {
 
   Result<CallOrigin> read_head(const HttpExchange& exchange) const;
   void answer(const Entry& entry, HttpExchange& exchange, CallOrigin head, Pass pass) noexcept;
-  /// [any, may take long]
-  void list(HttpExchange& exchange) noexcept;
-  void show(HttpExchange& exchange, std::string_view id);
-  /// A model by its name or alias. Nothing: there is none, or it has no role.
-  std::optional<ListedModel> listed(const std::string& name) const;
 
   Host& host_;
   const OpenAiSettings settings_;
   Service<ModelCatalog> catalog_;
   RouterSlot router_;
   Followed<Tracing> tracing_;
-  mutable ModelProfiles profiles_;
+  ModelProfiles profiles_;
   std::optional<OpenAiContext> context_;
   SerialExecutorPtr slow_;  ///< for lists of models and large bodies
-  int64_t started_s_ = 0;   ///< Unix time
 };
 
 }  // namespace atl::frontends::openai

@@ -54,7 +54,8 @@ TEST_F(OpenAiRoutesTest, ModelsWithARoleAreListed) {
     at += 6;
     ids.push_back(reply.body.substr(at, reply.body.find('"', at) - at));
   }
-  EXPECT_EQ(ids, (std::vector<std::string>{"canned", "gpt-4o", "org/e", "plain", "tools"}));
+  EXPECT_EQ(ids,
+            (std::vector<std::string>{"canned", "gpt-4o", "labels", "org/e", "plain", "ranks", "tools"}));
   EXPECT_EQ(ask("GET", "/v1/models/org%2Fe").status, 200);
   EXPECT_EQ(ask("GET", "/v1/models/org/e").status, 200);
   const test::ReceivedHttpReply none = ask("GET", "/v1/models/numbers%2Fx");

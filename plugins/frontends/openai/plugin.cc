@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "atoll/models/model_control.h"
 #include "frontends/openai/openai_routes.h"
 
 namespace atl::frontends::openai {
@@ -55,7 +56,8 @@ ATOLL_PLUGIN(OpenAi,
               .license = "Apache-2.0",
               .help = "Answers OpenAI's API on the HTTP frontend's address, for models of any backend.",
               .provides = {provide<HttpRoutes, &OpenAi::routes>(), provide<MetricSource, &OpenAi::routes>()},
-              .needs = {need<ModelCatalog>(), optional<ModelRouter>(), optional<Tracing>()},
+              .needs = {need<ModelCatalog>(), optional<ModelControl>(), optional<ModelRouter>(),
+                        optional<Tracing>()},
               .options = kOptions,
               .check = &check_options});
 

@@ -23,7 +23,7 @@ struct ToolCall {
   std::string arguments;  ///< JSON, as the model wrote it
 };
 
-/// One answer to one prompt. In a stream that does not need it (AnswerFormat::keeps_text()) without text and tokens.
+/// One answer to one prompt. In a stream text, arguments and most tokens are not kept.
 struct AnswerChoice {
   std::string text;
   std::vector<ToolCall> calls;
@@ -39,13 +39,12 @@ class AnswerFormat {
   virtual ~AnswerFormat() = default;
 
   virtual std::string whole(std::span<const AnswerChoice> choices, const Usage& usage) = 0;
-  virtual std::string error_json(const ApiError& error) const { return error.json(); }
+  /// How errors are written that come before the answer.
+  virtual ErrorJson error_json() const noexcept { return &openai_error_json; }
 
   // --- a stream ---
-  /// Whether end() needs the text of the choices.
-  virtual bool keeps_text() const noexcept { return false; }
-  /// The first of a choice.
-  virtual void open(uint32_t choice, std::string& out) = 0;
+  /// The first of a choice. \param so_far  what is known of the usage
+  virtual void open(uint32_t choice, const Usage& so_far, std::string& out) = 0;
   virtual void text(uint32_t choice, std::string_view text, const std::vector<TokenLogprob>& tokens,
                     std::string& out) = 0;
   /// A call of a tool begins; its arguments follow. \param index  from 0 on, without gaps

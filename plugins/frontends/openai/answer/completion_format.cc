@@ -120,7 +120,7 @@ void CompletionFormat::end_chunk(const std::vector<TokenLogprob>& tokens, std::s
   out += head_.include_usage ? "}],\"usage\":null}\n\n" : "}]}\n\n";
 }
 
-void CompletionFormat::open(uint32_t choice, std::string& out) {
+void CompletionFormat::open(uint32_t choice, const Usage&, std::string& out) {
   if (!head_.is_chat) return;
   begin_chunk(choice, out);
   out += "\"role\":\"assistant\",\"content\":\"\"";

@@ -20,7 +20,7 @@ class CompletionFormat final : public AnswerFormat {
   virtual ~CompletionFormat() = default;
 
   std::string whole(std::span<const AnswerChoice> choices, const Usage& usage) override;
-  void open(uint32_t choice, std::string& out) override;
+  void open(uint32_t choice, const Usage& so_far, std::string& out) override;
   void text(uint32_t choice, std::string_view text, const std::vector<TokenLogprob>& tokens,
             std::string& out) override;
   void call(uint32_t choice, uint32_t index, const ToolCall& call, std::string& out) override;

@@ -119,8 +119,7 @@ std::vector<TokenLogprob> TokenQueue::finish(uint64_t bytes) {
   return tokens;
 }
 
-void append_chat_logprobs(std::string& out, const std::vector<TokenLogprob>& tokens) {
-  out += "{\"content\":";
+void append_token_list(std::string& out, const std::vector<TokenLogprob>& tokens) {
   append_list(out, tokens, [&](const TokenLogprob& token) {
     append_chance(out, token.chosen);
     out += ",\"top_logprobs\":";
@@ -130,6 +129,11 @@ void append_chat_logprobs(std::string& out, const std::vector<TokenLogprob>& tok
     });
     out += '}';
   });
+}
+
+void append_chat_logprobs(std::string& out, const std::vector<TokenLogprob>& tokens) {
+  out += "{\"content\":";
+  append_token_list(out, tokens);
   out += ",\"refusal\":null}";
 }
 

@@ -45,6 +45,8 @@ class TokenQueue {
   uint64_t bytes_ = 0, characters_ = 0;  ///< of all that were added
 };
 
+/// [{"token":..., "logprob":..., "bytes":[...], "top_logprobs":[...]}, ...]
+void append_token_list(std::string& out, const std::vector<TokenLogprob>& tokens);
 /// Of a chat: {"content":[...]}
 void append_chat_logprobs(std::string& out, const std::vector<TokenLogprob>& tokens);
 /// Of a completion: {"tokens":[...],"token_logprobs":[...],"top_logprobs":[...],"text_offset":[...]}

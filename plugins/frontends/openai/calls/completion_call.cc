@@ -201,27 +201,33 @@ void CompletionCall::take(Choice& choice) {
   }
   std::lock_guard lock(mutex_);
   std::string events;
-  if (!std::exchange(choice.is_open, true)) format_->open(choice.index, events);
+  if (!std::exchange(choice.is_open, true))
+    format_->open(choice.index, {choice.input_tokens, 0, choice.cached_tokens}, events);
   write_events(choice, events);
   send(std::move(events));
 }
 
 void CompletionCall::write_events(Choice& choice, std::string& events) {
   AnswerChoice& answer = choice.answer;
-  const bool keeps = !request_.stream || format_->keeps_text();
   for (AnswerPart& part : choice.text.parts()) {
     switch (part.kind) {
       case AnswerPart::Kind::kText:
-        if (request_.stream) format_->text(choice.index, part.text, choice.text.take_tokens(), events);
-        if (keeps) answer.text += part.text;
+        if (request_.stream) {
+          format_->text(choice.index, part.text, choice.text.take_tokens(), events);
+        } else {
+          answer.text += part.text;
+        }
         break;
       case AnswerPart::Kind::kCall:
         answer.calls.push_back({new_id("call_"), std::move(part.text), {}});
         if (request_.stream) format_->call(choice.index, part.call, answer.calls.back(), events);
         break;
       case AnswerPart::Kind::kArguments:
-        if (request_.stream) format_->arguments(choice.index, part.call, part.text, events);
-        if (keeps) answer.calls.back().arguments += part.text;
+        if (request_.stream) {
+          format_->arguments(choice.index, part.call, part.text, events);
+        } else {
+          answer.calls.back().arguments += part.text;
+        }
     }
   }
   choice.text.parts().clear();
@@ -257,7 +263,8 @@ void CompletionCall::close(Choice& choice) {
   }
   std::lock_guard lock(mutex_);
   std::string events;
-  if (!std::exchange(choice.is_open, true)) format_->open(choice.index, events);
+  if (!std::exchange(choice.is_open, true))
+    format_->open(choice.index, {choice.input_tokens, 0, choice.cached_tokens}, events);
   write_events(choice, events);
   answer.tokens = choice.text.take_tokens();
   format_->close(choice.index, answer, events);
@@ -265,7 +272,7 @@ void CompletionCall::close(Choice& choice) {
 }
 
 void CompletionCall::finish(const ApiError* failure) noexcept {
-  if (failure != nullptr && !begun_) return answer_error(exchange(), *failure, format_.get());
+  if (failure != nullptr && !begun_) return answer_error(exchange(), *failure, format_->error_json());
   std::string last;
   Status written = guarded("writing the answer", [&] {
     write_end(failure, last);
@@ -275,7 +282,7 @@ void CompletionCall::finish(const ApiError* failure) noexcept {
     if (written.ok()) (void)exchange().write(std::move(last)).ok();
     exchange().end();
   } else if (!written.ok()) {
-    answer_error(exchange(), error_of(written), format_.get());
+    answer_error(exchange(), error_of(written), format_->error_json());
   } else {
     exchange().answer({.content_type = kJsonType}, std::move(last));
   }

@@ -58,10 +58,9 @@ std::variant<FoundModel, ApiError> find_model(OpenAiContext& context, const std:
                                   "': it needs ", role_needs(role), "."));
 }
 
-void answer_error(HttpExchange& exchange, const ApiError& error, const AnswerFormat* format) noexcept {
-  Result<std::string> json = guarded("writing the error", [&]() -> Result<std::string> {
-    return format == nullptr ? error.json() : format->error_json(error);
-  });
+void answer_error(HttpExchange& exchange, const ApiError& error, ErrorJson write) noexcept {
+  Result<std::string> json =
+      guarded("writing the error", [&]() -> Result<std::string> { return write(error); });
   const std::string wait_ms = cat(error.retry_after_ms), wait_s = cat((error.retry_after_ms + 999) / 1000);
   const HttpHeader headers[] = {{"retry-after-ms", wait_ms}, {"Retry-After", wait_s}};
   exchange.answer({.status = error.status,

@@ -32,7 +32,13 @@ namespace atl::frontends::openai {
 struct OpenAiContext {
   OpenAiContext(Host& of, ModelCatalog& models, RouterSlot& route, Followed<Tracing>& traces,
                 const std::map<std::string, std::string>& names, ModelProfiles& known)
-      : host(of), catalog(models), router(route), tracing(traces), aliases(names), profiles(known) {}
+      : host(of),
+        catalog(models),
+        router(route),
+        tracing(traces),
+        aliases(names),
+        profiles(known),
+        started_s(of.clock().wall_ns() / kNsPerSecond) {}
 
   Host& host;
   ModelCatalog& catalog;
@@ -40,6 +46,7 @@ struct OpenAiContext {
   Followed<Tracing>& tracing;
   const std::map<std::string, std::string>& aliases;
   ModelProfiles& profiles;
+  const int64_t started_s;                  ///< Unix time
   std::atomic<uint64_t> unknown_fields{0};  ///< of all requests
 
   void count_unknown(uint32_t fields) noexcept {
@@ -67,9 +74,9 @@ struct CallOrigin {
 };
 
 inline constexpr std::string_view kJsonType = "application/json";
-/// Answers with the error, and ends the exchange. \param format  of the API; null: OpenAI's
+/// Answers with the error, and ends the exchange.
 void answer_error(HttpExchange& exchange, const ApiError& error,
-                  const AnswerFormat* format = nullptr) noexcept;
+                  ErrorJson write = &openai_error_json) noexcept;
 
 /// Makes requests on behalf of one exchange and ends both when all of them have ended. Derived classes hold the requests and
 /// write the answer. Lives from its making until its last request has ended, and deletes itself.

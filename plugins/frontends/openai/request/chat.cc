@@ -47,18 +47,16 @@ bool read_calls(Fields& fields, const CheckedValue& message, const std::string& 
                 std::vector<ToolCall>& calls) {
   const auto found = message.FindMember("tool_calls");
   if (found == message.MemberEnd() || found->value.IsNull()) return true;
-  const auto text = [](const CheckedValue& object, const char* name) {
-    const auto member = object.FindMember(name);
-    return member != object.MemberEnd() && member->value.IsString() ? std::string(text_of(member->value))
-                                                                    : std::string();
-  };
   if (found->value.IsArray()) {
     for (const CheckedValue& one : found->value.GetArray()) {
       const std::string at = cat(where, ".tool_calls[", calls.size(), "]");
       const bool has_function = one.IsObject() && one.HasMember("function") && one["function"].IsObject();
       ToolCall& call = calls.emplace_back();
-      if (has_function)
-        call = {text(one, "id"), text(one["function"], "name"), text(one["function"], "arguments")};
+      if (has_function) {
+        const CheckedValue& function = one["function"];
+        call = {std::string(text_member(one, "id")), std::string(text_member(function, "name")),
+                std::string(text_member(function, "arguments"))};
+      }
       if (call.name.empty()) {
         fields.fail(wrong_field(at, "A call of a tool has to have a 'function' with a 'name'."));
         return false;

@@ -8,6 +8,12 @@ std::string_view text_of(const CheckedValue& value) noexcept {
   return {value.GetString(), value.GetStringLength()};
 }
 
+std::string_view text_member(const CheckedValue& object, const char* name) noexcept {
+  const auto member = object.FindMember(name);
+  return member == object.MemberEnd() || !member->value.IsString() ? std::string_view()
+                                                                   : text_of(member->value);
+}
+
 const CheckedValue* Fields::find(const char* name) const noexcept {
   const auto member = object_.FindMember(name);
   return member == object_.MemberEnd() || member->value.IsNull() ? nullptr : &member->value;

@@ -39,5 +39,7 @@ class Fields {
 };
 
 std::string_view text_of(const CheckedValue& value) noexcept;
+/// A member that is a text; empty: there is none. \param object  is one
+std::string_view text_member(const CheckedValue& object, const char* name) noexcept;
 
 }  // namespace atl::frontends::openai

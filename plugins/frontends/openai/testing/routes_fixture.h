@@ -11,13 +11,15 @@
 
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/fake_http_exchange.h"
+#include "atoll/testing/fake_model_control.h"
 #include "frontends/openai/openai_routes.h"
 #include "frontends/openai/testing/text_models.h"
 
 namespace atl::frontends::openai {
 
 /// Models: "canned" streams "Hel", "lo wor" and "ld" with 1, 2 and 1 tokens; "plain" answers with its prompt; "org/e" makes
-/// embeddings of 3, 4 and 0 for every text; "tools" answers as the test says.
+/// embeddings of 3, 4 and 0 for every text; "tools", "ranks" and
+/// "labels" answer as the test says.
 class ScriptedRoutes {
  public:
   ScriptedRoutes() {
@@ -47,8 +49,11 @@ class ScriptedRoutes {
       request.sink->send(nullptr, kFinal);
       (void)request.release().ok();
     };
+    ranks = &catalog.add(rerank_model("ranks"));
+    labels = &catalog.add(classify_model("labels"));
     catalog.add_identity("numbers");
     host.registry().publish<ModelCatalog>("models", catalog);
+    host.registry().publish<ModelControl>("control", control);
     OpenAiSettings settings{{{"gpt-4o", "canned"}, {"lost", "gone"}},
                             TenantHeader::parse("x-tenant").value()};
     routes = std::make_unique<OpenAiRoutes>(host, std::move(settings));
@@ -59,13 +64,15 @@ class ScriptedRoutes {
     host.gate().close();
     while (host.gate().count() != 0) std::this_thread::yield();
     routes->stop();
-    for (const FakeServedModel* model : {canned, plain, embeds, tools}) EXPECT_EQ(model->references(), 0);
+    for (const FakeServedModel* model : {canned, plain, embeds, tools, ranks, labels})
+      EXPECT_EQ(model->references(), 0);
   }
 
   using FakeServedModel = test::FakeServedModel;
   test::FakeHost host{"openai", test::FakeHost::Threads::kReal};
   test::FakeModelCatalog catalog;
-  FakeServedModel *canned, *plain, *embeds, *tools;
+  test::FakeModelControl control;
+  FakeServedModel *canned, *plain, *embeds, *tools, *ranks, *labels;
   std::vector<std::string> pieces;  ///< of the next answers of "tools"
   std::string asked;                ///< of "tools" the last time: its inputs
   std::unique_ptr<OpenAiRoutes> routes;

@@ -65,6 +65,22 @@ inline ModelInfo embedding_model(const std::string& name) {
   return info;
 }
 
+/// Scores documents, or labels texts.
+inline ModelInfo rerank_model(const std::string& name) {
+  ModelInfo info = plain_model(name);
+  info.inputs = {tensor("query", DataType::kBytes), tensor("documents", DataType::kBytes)};
+  info.inputs[1].dims = {-1};
+  info.outputs = {tensor("scores", DataType::kFp32)};
+  info.outputs[0].dims = {-1};
+  return info;
+}
+inline ModelInfo classify_model(const std::string& name) {
+  ModelInfo info = plain_model(name);
+  info.outputs = {tensor("label", DataType::kBytes), tensor("score", DataType::kFp32)};
+  for (TensorSpec& output : info.outputs) output.dims = {-1};
+  return info;
+}
+
 /// The text of an input with one element. Empty: it is not there.
 inline std::string text_in(const Request& request, std::string_view name) {
   const InputTensor* const input = request.find_input(name);
@@ -102,11 +118,15 @@ inline void send_piece(Request& request, std::string_view text, uint32_t tokens,
   response->send(flags);
 }
 
-inline void send_embedding(Request& request, const std::vector<float>& values) {
-  Response* const response = request.sink->new_response();
-  add_bytes(*response, "embedding", DataType::kFp32,
+inline void add_floats(Response& response, std::string_view name, const std::vector<float>& values) {
+  add_bytes(response, name, DataType::kFp32,
             {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)},
             static_cast<int64_t>(values.size()));
+}
+
+inline void send_embedding(Request& request, const std::vector<float>& values) {
+  Response* const response = request.sink->new_response();
+  add_floats(*response, "embedding", values);
   response->send(kFinal);
 }
 
