@@ -130,11 +130,12 @@ void OpenAiRoutes::answer(const Entry& entry, HttpExchange& exchange, CallOrigin
 }
 
 void OpenAiRoutes::collect(MetricSink& sink) const noexcept {
+  if (!context_) return;
   sink.family("atoll_openai_unknown_fields_total",
               "Fields of requests to the OpenAI API that are not known and were ignored.",
               MetricKind::kCounter);
-  sink.sample({},
-              context_ ? static_cast<double>(context_->unknown_fields.load(std::memory_order_relaxed)) : 0);
+  sink.sample({}, static_cast<double>(context_->unknown_fields.load(std::memory_order_relaxed)));
+  context_->metrics.collect(sink, settings_.vllm_metrics);
 }
 
 }  // namespace atl::frontends::openai

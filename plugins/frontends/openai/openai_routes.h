@@ -22,6 +22,7 @@ struct OpenAiSettings {
   std::map<std::string, std::string> aliases;  ///< names for models
   TenantHeader tenant;
   ToolSyntax tool_syntax = ToolSyntax::kHermes;  ///< of models that do not say
+  bool vllm_metrics = false;                     ///< metrics under the names of vLLM, too
 };
 
 class OpenAiRoutes final : public HttpRoutes, public MetricSource {

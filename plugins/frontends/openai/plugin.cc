@@ -22,6 +22,9 @@ constexpr OptionTable kOptions{
         .help(
             "How models write calls of tools in their texts, unless the parameter 'tool_call_parser' of a model's "
             "configuration says otherwise."),
+    option_bool("vllm_metrics", false)
+        .help("Counts of generated texts under the names of vLLM, too (vllm:time_to_first_token_seconds and so on), as "
+              "dashboards and gateways read them."),
 };
 
 class OpenAi final : public Plugin {
@@ -32,7 +35,8 @@ class OpenAi final : public Plugin {
     Result<TenantHeader> tenant = TenantHeader::parse(host_.options().get_string("tenant_header"));
     if (!tenant.ok()) return std::move(tenant).status();
     routes_.emplace(host_, OpenAiSettings{host_.options().get_map("aliases"), std::move(tenant).value(),
-                                          *tool_syntax_of(host_.options().get_string("tool_call_parser"))});
+                                          *tool_syntax_of(host_.options().get_string("tool_call_parser")),
+                                          host_.options().get_bool("vllm_metrics")});
     return {};
   }
   Status start() override { return routes_->start(); }

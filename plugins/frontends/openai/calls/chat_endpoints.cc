@@ -8,7 +8,7 @@
 #include "frontends/openai/answer/responses_format.h"
 #include "frontends/openai/calls/completion_call.h"
 #include "frontends/openai/calls/endpoints.h"
-#include "frontends/openai/calls/model_call.h"
+#include "frontends/openai/calls/question_call.h"
 #include "frontends/openai/request/messages_request.h"
 #include "frontends/openai/request/responses_request.h"
 
@@ -68,7 +68,7 @@ void answer_message_count(OpenAiContext& context, HttpExchange& exchange, CallOr
     refusal = not_served("model", cat("The model '", request.model, "' has no output '", kPromptIds,
                                       "', so its tokens cannot be counted."));
   if (refusal) return answer_error(exchange, *refusal, &messages_error_json);
-  ModelCall::Question question;
+  QuestionCall::Question question;
   question.prompts = std::move(request.prompts);
   question.messages = std::move(request.messages);
   if (!request.chat_options.empty()) question.chat_options = object_of(request.chat_options);
@@ -77,7 +77,7 @@ void answer_message_count(OpenAiContext& context, HttpExchange& exchange, CallOr
   const auto write = [](std::vector<ModelAnswer>& answers) -> Result<std::string> {
     return cat("{\"input_tokens\":", answers[0].integers.size(), "}");
   };
-  ModelCall::start(context, exchange, std::move(question), write, std::move(head), std::move(model),
+  QuestionCall::start(context, exchange, std::move(question), write, std::move(head), std::move(model),
                    std::move(pass));
 }
 

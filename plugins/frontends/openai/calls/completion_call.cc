@@ -42,8 +42,10 @@ std::optional<ToolParser::Options> tool_options(const GenerationRequest& request
 class CompletionCall::Choice final : public InnerRequest {
  public:
   Choice(CompletionCall& owner, uint32_t number, AnswerText::Options options)
-      : index(number), text(std::move(options)), call_(owner) {}
-  virtual ~Choice() = default;
+      : index(number), text(std::move(options)), call_(owner) {
+    call_.counts_->waiting.fetch_add(1, std::memory_order_relaxed);
+  }
+  virtual ~Choice() { leave(); }
 
   const uint32_t index;
   AnswerText text;
@@ -62,6 +64,7 @@ class CompletionCall::Choice final : public InnerRequest {
   }
   Status read(const Response& response) {
     const OutputNames& names = call_.names_;
+    const uint64_t tokens_before = output_tokens;
     std::string piece;
     std::vector<TokenLogprob> tokens;
     for (const OutputTensor& output : response.outputs) {
@@ -84,11 +87,31 @@ class CompletionCall::Choice final : public InnerRequest {
         tokens = std::move(found).value();
       }
     }
+    if (!piece.empty()) count(output_tokens - tokens_before);
     text.add(piece, std::move(tokens));
     call_.take(*this);
     return {};
   }
+  /// A piece of text has come. \param tokens  that it has; 0: not known
+  void count(uint64_t tokens) noexcept {
+    GenerationCounts& counts = *call_.counts_;
+    const int64_t now_ns = call_.context().host.clock().now_ns();
+    if (last_ns_ == 0) {
+      counts.first_token.add(now_ns - call_.begin_ns_);
+      counts.waiting.fetch_sub(1, std::memory_order_relaxed);
+      counts.running.fetch_add(1, std::memory_order_relaxed);
+    } else {
+      counts.between.add(now_ns - last_ns_, tokens == 0 ? 1 : tokens);
+    }
+    last_ns_ = now_ns;
+  }
+  /// It is no longer waiting or running.
+  void leave() noexcept {
+    if (!std::exchange(is_counted_, false)) return;
+    (last_ns_ == 0 ? call_.counts_->waiting : call_.counts_->running).fetch_sub(1, std::memory_order_relaxed);
+  }
   void on_end() noexcept override {
+    leave();
     CompletionCall& call = call_;
     Status status = guarded("writing the answer's end", [&] {
       call.close(*this);
@@ -99,6 +122,8 @@ class CompletionCall::Choice final : public InnerRequest {
   }
 
   CompletionCall& call_;
+  int64_t last_ns_ = 0;     ///< when the last piece came; 0: none has
+  bool is_counted_ = true;  ///< among those that wait or run
 };
 
 CompletionCall::CompletionCall(OpenAiContext& context, HttpExchange& exchange, GenerationRequest request,
@@ -106,7 +131,9 @@ CompletionCall::CompletionCall(OpenAiContext& context, HttpExchange& exchange, G
                                Pass pass)
     : GroupCall(context, exchange, std::move(head), std::move(model), std::move(pass)),
       request_(std::move(request)),
-      format_(std::move(format)) {}
+      format_(std::move(format)),
+      begin_ns_(context.host.clock().now_ns()),
+      counts_(context.metrics.of(this->model().info().name)) {}
 
 CompletionCall::~CompletionCall() = default;
 
@@ -256,6 +283,7 @@ void CompletionCall::close(Choice& choice) {
         request_.max_tokens && choice.output_tokens >= static_cast<uint64_t>(*request_.max_tokens);
     answer.finish_reason = is_full ? "length" : "stop";
   }
+  counts_->request.add(context().host.clock().now_ns() - begin_ns_);
   if (choice.text.calls() != 0 && answer.finish_reason == "stop") answer.finish_reason = "tool_calls";
   if (!request_.stream) {
     std::string none;
@@ -301,6 +329,9 @@ void CompletionCall::write_end(const ApiError* failure, std::string& last) {
     usage.completion_tokens += choices_[i]->output_tokens;
     answers.push_back(std::move(choices_[i]->answer));
   }
+  counts_->prompt_tokens.fetch_add(usage.prompt_tokens, std::memory_order_relaxed);
+  counts_->cached_tokens.fetch_add(usage.cached_tokens, std::memory_order_relaxed);
+  counts_->generated_tokens.fetch_add(usage.completion_tokens, std::memory_order_relaxed);
   if (request_.stream) {
     format_->end(answers, usage, last);
   } else {

@@ -51,6 +51,8 @@ class CompletionCall final : public GroupCall {
   const GenerationRequest request_;
   const std::unique_ptr<AnswerFormat> format_;
   OutputNames names_;
+  const int64_t begin_ns_;  ///< of the call, by the host's clock
+  const std::shared_ptr<GenerationCounts> counts_;
   std::vector<std::string> prompts_;     ///< encoded; inputs of the choices point there
   std::vector<std::string> sampling_;    ///< likewise, by choice of a prompt
   std::string messages_, chat_options_;  ///< likewise

@@ -23,6 +23,7 @@
 #include "frontends/common/call/router_slot.h"
 #include "frontends/openai/answer/answer_format.h"
 #include "frontends/openai/api_error.h"
+#include "frontends/openai/calls/generation_metrics.h"
 #include "frontends/openai/model_profile.h"
 #include "frontends/openai/request/generation_request.h"
 
@@ -47,6 +48,7 @@ struct OpenAiContext {
   const std::map<std::string, std::string>& aliases;
   ModelProfiles& profiles;
   const int64_t started_s;                  ///< Unix time
+  GenerationMetrics metrics;
   std::atomic<uint64_t> unknown_fields{0};  ///< of all requests
 
   void count_unknown(uint32_t fields) noexcept {

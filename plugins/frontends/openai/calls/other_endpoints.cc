@@ -10,7 +10,7 @@
 #include "frontends/openai/answer/new_id.h"
 #include "frontends/openai/calls/completion_call.h"
 #include "frontends/openai/calls/endpoints.h"
-#include "frontends/openai/calls/model_call.h"
+#include "frontends/openai/calls/question_call.h"
 #include "frontends/openai/request/other_requests.h"
 
 namespace atl::frontends::openai {
@@ -104,8 +104,8 @@ std::optional<ApiError> token_refusal(const GenerationRequest& request, const Fo
   return CompletionCall::refusal(request, model);
 }
 
-ModelCall::Question question_of(GenerationRequest& request, std::string_view wanted) {
-  ModelCall::Question question;
+QuestionCall::Question question_of(GenerationRequest& request, std::string_view wanted) {
+  QuestionCall::Question question;
   question.prompts = std::move(request.prompts);
   question.messages = std::move(request.messages);
   if (!request.chat_options.empty()) question.chat_options = object_of(request.chat_options);
@@ -120,7 +120,7 @@ void answer_rerank(OpenAiContext& context, HttpExchange& exchange, CallOrigin he
   std::optional<FoundModel> model = model_for(context, exchange, read, Role::kRerank);
   if (!model) return;
   auto& request = std::get<RerankRequest>(read);
-  ModelCall::Question question;
+  QuestionCall::Question question;
   question.query = request.query;
   question.documents = request.documents;
   question.wanted = {kScores, kInputTokens};
@@ -130,7 +130,7 @@ void answer_rerank(OpenAiContext& context, HttpExchange& exchange, CallOrigin he
                             request.documents.size(), " documents");
     return rerank_json(request, answers[0]);
   };
-  ModelCall::start(context, exchange, std::move(question), std::move(write), std::move(head),
+  QuestionCall::start(context, exchange, std::move(question), std::move(write), std::move(head),
                    std::move(*model), std::move(pass));
 }
 
@@ -142,7 +142,7 @@ void answer_classify(OpenAiContext& context, HttpExchange& exchange, CallOrigin 
   if (request.texts[0].has_ids && !model->has_input(kTokenIds))
     return answer_error(exchange, not_served("input", cat("The model '", request.model, "' has no input '",
                                                           kTokenIds, "', so it takes texts only.")));
-  ModelCall::Question question;
+  QuestionCall::Question question;
   question.prompts = std::move(request.texts);
   question.wanted = {kLabel, kScore, kInputTokens};
   auto write = [name = request.model, created_s = context.host.clock().wall_ns() / kNsPerSecond](
@@ -153,7 +153,7 @@ void answer_classify(OpenAiContext& context, HttpExchange& exchange, CallOrigin 
     }
     return classify_json(name, created_s, answers);
   };
-  ModelCall::start(context, exchange, std::move(question), std::move(write), std::move(head),
+  QuestionCall::start(context, exchange, std::move(question), std::move(write), std::move(head),
                    std::move(*model), std::move(pass));
 }
 
@@ -173,7 +173,7 @@ void answer_tokenize(OpenAiContext& context, HttpExchange& exchange, CallOrigin 
     }
     return out + "]}";
   };
-  ModelCall::start(context, exchange, question_of(request, kPromptIds), write, std::move(head),
+  QuestionCall::start(context, exchange, question_of(request, kPromptIds), write, std::move(head),
                    std::move(*model), std::move(pass));
 }
 
@@ -191,7 +191,7 @@ void answer_detokenize(OpenAiContext& context, HttpExchange& exchange, CallOrigi
     append_json_text(out, text);
     return out + "}";
   };
-  ModelCall::start(context, exchange, question_of(request, kPromptText), write, std::move(head),
+  QuestionCall::start(context, exchange, question_of(request, kPromptText), write, std::move(head),
                    std::move(*model), std::move(pass));
 }
 

@@ -1,4 +1,4 @@
-#include "frontends/openai/calls/model_call.h"
+#include "frontends/openai/calls/question_call.h"
 
 #include <algorithm>
 #include <iterator>
@@ -8,9 +8,9 @@
 
 namespace atl::frontends::openai {
 
-class ModelCall::Item final : public InnerRequest {
+class QuestionCall::Item final : public InnerRequest {
  public:
-  explicit Item(ModelCall& call) : call_(call) {}
+  explicit Item(QuestionCall& call) : call_(call) {}
   virtual ~Item() = default;
 
   ModelAnswer answer;
@@ -48,25 +48,25 @@ class ModelCall::Item final : public InnerRequest {
   }
   void on_end() noexcept override { call_.part_done(); }
 
-  ModelCall& call_;
+  QuestionCall& call_;
 };
 
-ModelCall::ModelCall(OpenAiContext& context, HttpExchange& exchange, Question question, Write write,
+QuestionCall::QuestionCall(OpenAiContext& context, HttpExchange& exchange, Question question, Write write,
                      CallOrigin head, FoundModel model, Pass pass)
     : GroupCall(context, exchange, std::move(head), std::move(model), std::move(pass)),
       question_(std::move(question)),
       write_(std::move(write)) {}
 
-ModelCall::~ModelCall() = default;
+QuestionCall::~QuestionCall() = default;
 
-void ModelCall::start(OpenAiContext& context, HttpExchange& exchange, Question question, Write write,
+void QuestionCall::start(OpenAiContext& context, HttpExchange& exchange, Question question, Write write,
                       CallOrigin head, FoundModel model, Pass pass) {
-  auto* const call = new ModelCall(context, exchange, std::move(question), std::move(write), std::move(head),
+  auto* const call = new QuestionCall(context, exchange, std::move(question), std::move(write), std::move(head),
                                    std::move(model), std::move(pass));
   call->run(call->items_, [call] { call->make_items(); });
 }
 
-void ModelCall::make_items() {
+void QuestionCall::make_items() {
   tokens_name_ = profile().own_name(kInputTokens);
   const auto add = [&]() -> Request& {
     Request& inner = items_.emplace_back(std::make_unique<Item>(*this))->request;
@@ -95,7 +95,7 @@ void ModelCall::make_items() {
   }
 }
 
-void ModelCall::finish(const ApiError* failure) noexcept {
+void QuestionCall::finish(const ApiError* failure) noexcept {
   if (failure != nullptr) return answer_error(exchange(), *failure, question_.errors);
   Result<std::string> json = guarded("writing the answer", [&]() -> Result<std::string> {
     std::vector<ModelAnswer> answers;

@@ -22,7 +22,7 @@ struct ModelAnswer {
 
 /// Several texts of one call, each a request of its own. The outputs that are wanted are of different kinds, so each lands in a
 /// member of its own.
-class ModelCall final : public GroupCall {
+class QuestionCall final : public GroupCall {
  public:
   /// Makes the body of the answer. Errors: the model has not said what it should.
   using Write = std::function<Result<std::string>(std::vector<ModelAnswer>& answers)>;
@@ -44,9 +44,9 @@ class ModelCall final : public GroupCall {
  private:
   class Item;
 
-  ModelCall(OpenAiContext& context, HttpExchange& exchange, Question question, Write write, CallOrigin head,
+  QuestionCall(OpenAiContext& context, HttpExchange& exchange, Question question, Write write, CallOrigin head,
             FoundModel model, Pass pass);
-  virtual ~ModelCall();
+  virtual ~QuestionCall();
 
   void make_items();
   void finish(const ApiError* failure) noexcept override;
