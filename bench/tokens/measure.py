@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """CPU of the whole server for each token of streamed chats, with a model whose tokens cost nothing.
 
-    etc/dev/build release frontends/openai tests/canned && build/venv/bin/python bench/tokens/measure.py [--streams 32]
+    etc/dev/build release && build/venv/bin/python bench/tokens/measure.py [--streams 32]
     build/venv/bin/python bench/tokens/measure.py --quick        # does everything work; no figures to quote
 
 The model (tests/extensions/canned) answers as an engine with continuous batching does: one token of every running

@@ -62,8 +62,8 @@ class CannedInstance final : public BackendInstance {
     if (is_cancelled) {
       response->send_error(Status(Code::kCancelled, "cancelled"), kFinal);
     } else {
-      for (const RequestedOutput& output : request.outputs) add(*response, output, one.sent, is_last);
-      response->send(is_last ? kFinal : 0);
+      for (const RequestedOutput& output : request.outputs) add(*response, output, is_last);
+      response->send(is_last ? uint32_t{kFinal} : 0);
     }
     if (!is_cancelled && !is_last) return false;
     if (reporter_ != nullptr) {
@@ -75,7 +75,7 @@ class CannedInstance final : public BackendInstance {
     (void)request.release().ok();
     return true;
   }
-  void add(Response& response, const RequestedOutput& wanted, int64_t sent, bool is_last) {
+  void add(Response& response, const RequestedOutput& wanted, bool is_last) {
     constexpr int64_t kShape[] = {1};
     const auto put = [&](DataType type, const void* bytes, size_t size) {
       OutputTensor& output = response.add_output(wanted, type, kShape);
@@ -92,7 +92,7 @@ class CannedInstance final : public BackendInstance {
     } else if (wanted.name == "finish_reason") {
       if (is_last) put_text("length");
     } else {
-      const uint32_t number = wanted.name == "num_input_tokens" ? static_cast<uint32_t>(sent * 0 + 7) : 1;
+      const uint32_t number = wanted.name == "num_input_tokens" ? uint32_t{7} : uint32_t{1};
       put(DataType::kUint32, &number, sizeof number);
     }
   }

@@ -16,6 +16,8 @@ constexpr std::string_view kEventStreamType = "text/event-stream; charset=utf-8"
 constexpr HttpHeader kStreamHeaders[] = {{"Cache-Control", "no-cache"}};
 /// Of /v1/completions, where the client names no number.
 constexpr int64_t kCompletionTokens = 16;
+/// Room for the events of one piece, so that they are not copied while they grow.
+constexpr size_t kEventBytes = 320;
 
 /// How the calls of tools stand in the answer; nothing: there are none.
 std::optional<ToolParser::Options> tool_options(const GenerationRequest& request,
@@ -228,6 +230,7 @@ void CompletionCall::take(Choice& choice) {
   }
   std::lock_guard lock(mutex_);
   std::string events;
+  events.reserve(kEventBytes);
   if (!std::exchange(choice.is_open, true))
     format_->open(choice.index, {choice.input_tokens, 0, choice.cached_tokens}, events);
   write_events(choice, events);
