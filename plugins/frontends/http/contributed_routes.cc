@@ -47,36 +47,55 @@ bool ContributedRoute::allows(std::string_view method) const noexcept {
 std::string ContributedRoute::allowed_methods() const {
   std::string names;
   for (const Method& known : kMethods) {
-    if ((methods & known.bit) != 0) names += cat(names.empty() ? "" : ", ", known.name);
+    if (((methods | methods_of_path) & known.bit) != 0) names += cat(names.empty() ? "" : ", ", known.name);
   }
   return names;
 }
 
 bool RouteList::add(ContributedRoute route) {
-  if (listed(route.path) != nullptr) return false;
-  if (!route.is_prefix()) {
-    std::string path = route.path;
-    whole_.emplace(std::move(path), std::move(route));
-    return true;
+  if (conflicting(route) != nullptr) return false;
+  auto* routes = const_cast<PathRoutes*>(listed(route.path));
+  if (routes == nullptr && !route.is_prefix()) {
+    routes = &whole_[route.path];
+  } else if (routes == nullptr) {
+    const auto at = std::find_if(prefixes_.begin(), prefixes_.end(), [&](const PathRoutes& other) {
+      return other.front().path.size() < route.path.size();
+    });
+    routes = &*prefixes_.insert(at, PathRoutes());
   }
-  auto at = std::find_if(prefixes_.begin(), prefixes_.end(),
-                         [&](const auto& other) { return other.path.size() < route.path.size(); });
-  prefixes_.insert(at, std::move(route));
+  routes->push_back(std::move(route));
+  uint32_t methods = 0;
+  for (const ContributedRoute& one : *routes) methods |= one.methods;
+  for (ContributedRoute& one : *routes) one.methods_of_path = methods;
   return true;
 }
 
-const ContributedRoute* RouteList::find(std::string_view path) const noexcept {
-  if (const auto whole = whole_.find(path); whole != whole_.end()) return &whole->second;
-  for (const ContributedRoute& route : prefixes_) {
-    if (path.starts_with(std::string_view(route.path).substr(0, route.path.size() - 1))) return &route;
+const ContributedRoute* RouteList::find(std::string_view path, std::string_view method) const noexcept {
+  const PathRoutes* routes = nullptr;
+  if (const auto whole = whole_.find(path); whole != whole_.end()) routes = &whole->second;
+  for (size_t i = 0; routes == nullptr && i < prefixes_.size(); ++i) {
+    const std::string_view prefix = prefixes_[i].front().path;
+    if (path.starts_with(prefix.substr(0, prefix.size() - 1))) routes = &prefixes_[i];
+  }
+  if (routes == nullptr) return nullptr;
+  const auto found = std::find_if(routes->begin(), routes->end(),
+                                  [&](const ContributedRoute& one) { return one.allows(method); });
+  return found == routes->end() ? &routes->front() : &*found;
+}
+
+const ContributedRoute* RouteList::conflicting(const ContributedRoute& route) const noexcept {
+  const PathRoutes* const routes = listed(route.path);
+  if (routes == nullptr) return nullptr;
+  for (const ContributedRoute& one : *routes) {
+    if (one.provider != route.provider || (one.methods & route.methods) != 0) return &one;
   }
   return nullptr;
 }
 
-const ContributedRoute* RouteList::listed(std::string_view path) const noexcept {
+const RouteList::PathRoutes* RouteList::listed(std::string_view path) const noexcept {
   if (const auto whole = whole_.find(path); whole != whole_.end()) return &whole->second;
-  for (const ContributedRoute& route : prefixes_) {
-    if (route.path == path) return &route;
+  for (const PathRoutes& routes : prefixes_) {
+    if (routes.front().path == path) return &routes;
   }
   return nullptr;
 }

@@ -15,27 +15,33 @@ namespace atl::frontends::http {
 
 struct ContributedRoute : Contribution<HttpRoutes> {
   uint32_t methods = 0;
-  uint32_t counted_as = 0;  ///< for RequestCounters
+  uint32_t methods_of_path = 0;  ///< those of the other routes of this path, too
+  uint32_t counted_as = 0;       ///< for RequestCounters
 
   bool is_prefix() const noexcept { return path.back() == '*'; }
   bool allows(std::string_view method) const noexcept;
-  /// "GET, POST"
+  /// Of its path: "GET, POST"
   std::string allowed_methods() const;
 };
 
 /// All of them at one moment; never changed.
 class RouteList {
  public:
-  /// False: another one has this path.
+  /// False: conflicting() finds another one.
   bool add(ContributedRoute route);
-  /// Null: none fits. \param path  without its query
-  const ContributedRoute* find(std::string_view path) const noexcept;
-  /// Null: none is listed so.
-  const ContributedRoute* listed(std::string_view path) const noexcept;
+  /// Of the routes of the path that fits the one that takes the method, else its first. Null: none fits.
+  /// \param path  without its query
+  const ContributedRoute* find(std::string_view path, std::string_view method) const noexcept;
+  /// One that has this path with one of these methods, or that another provider has; null: none.
+  const ContributedRoute* conflicting(const ContributedRoute& route) const noexcept;
 
  private:
-  std::map<std::string, ContributedRoute, std::less<>> whole_;
-  std::vector<ContributedRoute> prefixes_;  ///< the longest first
+  /// All routes of one path: they are of one provider, and have no method in common.
+  using PathRoutes = std::vector<ContributedRoute>;
+  const PathRoutes* listed(std::string_view path) const noexcept;
+
+  std::map<std::string, PathRoutes, std::less<>> whole_;
+  std::vector<PathRoutes> prefixes_;  ///< the longest first
 };
 
 class ContributedRoutes final : public ContributedProviders<HttpRoutes, RouteList, ContributedRoute> {

@@ -65,6 +65,24 @@ TEST_F(ContributedRoutesTest, ACodedSlashIsPartOfANameOnlyWhereAnyRestIsTaken) {
   }
 }
 
+TEST_F(ContributedRoutesTest, MethodsOfAPathMayBelongToDifferentCategories) {
+  Provider provider({{"/m/*", kHttpGet, "x.look"},
+                     {"/m/*", kHttpPost, "model-repository"},
+                     {"/m/*", kHttpPost | kHttpPut, "x.twice"}});
+  Provider other({{"/m/*", kHttpDelete, "x.other"}});
+  start();
+  bring("a", provider);
+  bring("b", other);
+  EXPECT_EQ(get("/m/1").body, "GET /m/* ");
+  EXPECT_EQ(post("/m/1").body, "POST /m/* ");
+  const Reply refused = ask("DELETE", "/m/1");
+  EXPECT_EQ(refused.status, 405) << "a path is one provider's";
+  EXPECT_EQ(refused.header("allow"), "GET, POST");
+  std::string counted;
+  for (const auto& [name, value] : test::RecordedMetrics(*frontend_).values()) counted += name + "\n";
+  EXPECT_NE(counted.find("category=model-repository"), std::string::npos) << counted;
+}
+
 TEST_F(ContributedRoutesTest, WholePathsAndPrefixes) {
   Provider provider({{"/a", kHttpGet | kHttpPost, "metadata"},
                      {"/ui/*", kHttpGet, "x.ui"},
@@ -99,7 +117,7 @@ TEST_F(ContributedRoutesTest, WhoHasARouteAndWhatIsNone) {
                  {"/none", 0, "metadata"},
                  {"/unknown", kHttpGet, "unknown"},
                  {"/twice", kHttpGet, "metadata"},
-                 {"/twice", kHttpPost, "metadata"}});
+                 {"/twice", kHttpGet | kHttpPost, "metadata"}});
   high.answer = [](std::string_view, HttpExchange& exchange) { exchange.answer({}, "high"); };
   bring("a-low", low);
   start();

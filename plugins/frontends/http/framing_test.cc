@@ -264,7 +264,8 @@ TEST_F(FramingTest, H18Methods) {
   EXPECT_EQ(client().ask(request("PUT", "/v2/logging")).header("allow"), "GET, POST");
   for (const char* method : {"PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "FOO", "get"}) {
     expect_error(client().ask(request(method, "/v2/health/live")), 405, text);
-    expect_error(client().ask(request(method, "/unknown")), 405, text);
+    expect_error(client().ask(request(method, "/v2/unknown")), 405, text);
+    expect_error(client().ask(request(method, "/v1/unknown")), 404, "Not Found");
   }
   expect_error(client().ask("CONNECT host:80 HTTP/1.1\r\nHost: host\r\n\r\n"), 405, text);
   HttpClient head = client();

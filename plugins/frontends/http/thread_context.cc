@@ -56,7 +56,7 @@ void ThreadContext::judge(const RequestHead& head, Verdict& verdict) {
   Route& route = verdict.emplace_route<Route>();
   if (!find_route(head.path, &route)) {
     const auto routes = frontend.routes->list();
-    const ContributedRoute* const contributed = routes ? routes->find(head.path) : nullptr;
+    const ContributedRoute* const contributed = routes ? routes->find(head.path, head.method) : nullptr;
     const bool takes_any_rest = contributed != nullptr && contributed->is_prefix();
     if (has_unsafe_percent_code(head.path, takes_any_rest)) return verdict.refuse(400, kUnsafeCode);
     return judge_contributed(contributed, head, verdict);
@@ -73,7 +73,9 @@ void ThreadContext::judge(const RequestHead& head, Verdict& verdict) {
 void ThreadContext::judge_contributed(const ContributedRoute* route, const RequestHead& head,
                                       Verdict& verdict) {
   if (route == nullptr) {
-    const bool known_method = head.method == "GET" || head.method == "POST";
+    // Of the protocol's own paths a method that none of them has is told first, as Triton does.
+    const bool known_method = head.method == "GET" || head.method == "POST" ||
+                              (head.path.starts_with('/') && !head.path.starts_with("/v2"));
     if (known_method) {
       verdict.refuse(404, messages::kNotFound);
     } else {
@@ -95,7 +97,7 @@ Call* ThreadContext::make_contributed(const RequestHead& head, Verdict& verdict)
   const std::string asked(verdict.names.begin(), verdict.names.end());
   verdict.reset();
   const auto routes = frontend.routes->list();
-  const ContributedRoute* route = routes ? routes->find(head.path) : nullptr;
+  const ContributedRoute* route = routes ? routes->find(head.path, head.method) : nullptr;
   judge_contributed(route, head, verdict);
   if (route != nullptr && route->category != asked) verdict.refuse(404, messages::kNotFound);
   if (verdict.http_status != 0) return nullptr;

@@ -49,6 +49,31 @@ std::string ApiError::json() const {
   return {buffer.GetString(), buffer.GetSize()};
 }
 
+std::string openai_error_json(const ApiError& error) { return error.json(); }
+
+std::string messages_error_json(const ApiError& error) {
+  const auto type = [&]() -> std::string_view {
+    switch (error.status) {
+      case 413:
+        return "request_too_large";
+      case 503:
+        return "overloaded_error";
+      default:
+        return error.status >= 500 ? "api_error" : error.type();
+    }
+  };
+  CheckedBuffer buffer;
+  CheckedWriter json(buffer);
+  write_object(json, [&] {
+    write_member(json, "type", "error");
+    write_object(json, "error", [&] {
+      write_member(json, "type", type());
+      write_member(json, "message", error.message);
+    });
+  });
+  return {buffer.GetString(), buffer.GetSize()};
+}
+
 ApiError wrong_field(std::string_view param, std::string message) {
   return {.message = std::move(message), .param = std::string(param)};
 }

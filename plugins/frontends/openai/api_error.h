@@ -21,6 +21,12 @@ struct ApiError {
   std::string json() const;
 };
 
+/// How an API writes errors.
+using ErrorJson = std::string (*)(const ApiError& error);
+std::string openai_error_json(const ApiError& error);
+/// {"type":"error","error":{"type":...,"message":...}}, as /v1/messages has them.
+std::string messages_error_json(const ApiError& error);
+
 /// A field has a value that cannot be.
 ApiError wrong_field(std::string_view param, std::string message);
 /// A field, or its value, is known and not served here.

@@ -54,7 +54,8 @@ TEST_F(OpenAiRoutesTest, ModelsWithARoleAreListed) {
     at += 6;
     ids.push_back(reply.body.substr(at, reply.body.find('"', at) - at));
   }
-  EXPECT_EQ(ids, (std::vector<std::string>{"canned", "gpt-4o", "org/e", "plain"}));
+  EXPECT_EQ(ids,
+            (std::vector<std::string>{"canned", "gpt-4o", "labels", "org/e", "plain", "ranks", "tools"}));
   EXPECT_EQ(ask("GET", "/v1/models/org%2Fe").status, 200);
   EXPECT_EQ(ask("GET", "/v1/models/org/e").status, 200);
   const test::ReceivedHttpReply none = ask("GET", "/v1/models/numbers%2Fx");
@@ -347,6 +348,33 @@ TEST_F(OpenAiRoutesTest, UnknownFieldsAreCounted) {
   EXPECT_EQ(complete(R"({"model":"plain","prompt":"a","cat":1,"dog":2})").status, 200);
   const test::RecordedMetrics metrics(*scripted.routes);
   EXPECT_EQ(metrics.values().at("atoll_openai_unknown_fields_total"), 2);
+}
+
+TEST_F(OpenAiRoutesTest, GeneratedTextsAreCounted) {
+  std::map<std::string, double> during;
+  scripted.canned->respond = [&](Request& request) {
+    send_piece(request, "a", 1, 0);
+    send_piece(request, "b", 2, 0);
+    during = test::RecordedMetrics(*scripted.routes).values();
+    request.sink->send(nullptr, kFinal);
+    (void)request.release().ok();
+  };
+  EXPECT_EQ(chat(R"(,"n":2)", "gpt-4o").status, 200);
+  const std::map<std::string, double> values = test::RecordedMetrics(*scripted.routes).values();
+  const auto value = [&](const std::string& name) {
+    const auto found = values.find(name + "{model=canned}");
+    return found == values.end() ? -1 : found->second;
+  };
+  EXPECT_EQ(value("atoll_openai_time_to_first_token_seconds_count"), 2);
+  EXPECT_EQ(value("atoll_openai_inter_token_latency_seconds_count"), 4) << "two tokens of each second piece";
+  EXPECT_EQ(value("atoll_openai_request_duration_seconds_count"), 2);
+  EXPECT_EQ(value("atoll_openai_prompt_tokens_total"), 3) << "of both choices once";
+  EXPECT_EQ(value("atoll_openai_generated_tokens_total"), 6);
+  EXPECT_EQ(value("atoll_openai_requests_running"), 0);
+  EXPECT_EQ(value("atoll_openai_requests_waiting"), 0);
+  EXPECT_EQ(during.at("atoll_openai_requests_running{model=canned}"), 1);
+  EXPECT_EQ(values.at("vllm:time_to_first_token_seconds_count{model_name=canned}"), 2);
+  EXPECT_EQ(values.at("vllm:generation_tokens_total{model_name=canned}"), 6);
 }
 
 TEST_F(OpenAiRoutesTest, AServerThatEndsTakesNothingNew) {

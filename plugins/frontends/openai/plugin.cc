@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "atoll/models/model_control.h"
 #include "frontends/openai/openai_routes.h"
 
 namespace atl::frontends::openai {
@@ -16,6 +17,14 @@ constexpr OptionTable kOptions{
     option_string("tenant_header", "")
         .help(
             "Header that names the tenant of a request, for quotas; empty: none. As the option of frontends/http."),
+    option_string("tool_call_parser", "hermes")
+        .choices("hermes|llama3|mistral")
+        .help(
+            "How models write calls of tools in their texts, unless the parameter 'tool_call_parser' of a model's "
+            "configuration says otherwise."),
+    option_bool("vllm_metrics", false)
+        .help("Counts of generated texts under the names of vLLM, too (vllm:time_to_first_token_seconds and so on), as "
+              "dashboards and gateways read them."),
 };
 
 class OpenAi final : public Plugin {
@@ -25,7 +34,9 @@ class OpenAi final : public Plugin {
   Status init() override {
     Result<TenantHeader> tenant = TenantHeader::parse(host_.options().get_string("tenant_header"));
     if (!tenant.ok()) return std::move(tenant).status();
-    routes_.emplace(host_, OpenAiSettings{host_.options().get_map("aliases"), std::move(tenant).value()});
+    routes_.emplace(host_, OpenAiSettings{host_.options().get_map("aliases"), std::move(tenant).value(),
+                                          *tool_syntax_of(host_.options().get_string("tool_call_parser")),
+                                          host_.options().get_bool("vllm_metrics")});
     return {};
   }
   Status start() override { return routes_->start(); }
@@ -49,7 +60,8 @@ ATOLL_PLUGIN(OpenAi,
               .license = "Apache-2.0",
               .help = "Answers OpenAI's API on the HTTP frontend's address, for models of any backend.",
               .provides = {provide<HttpRoutes, &OpenAi::routes>(), provide<MetricSource, &OpenAi::routes>()},
-              .needs = {need<ModelCatalog>(), optional<ModelRouter>(), optional<Tracing>()},
+              .needs = {need<ModelCatalog>(), optional<ModelControl>(), optional<ModelRouter>(),
+                        optional<Tracing>()},
               .options = kOptions,
               .check = &check_options});
 

@@ -43,7 +43,7 @@ struct Contribution {
 /// of the higher rank, of the same rank that of the one whose instance's name is the first. What is not served
 /// is logged, once while it lasts.
 /// \tparam List  made of entries, each a Contribution: `bool add(Entry)`, false: the path is taken;
-/// `const Entry* listed(std::string_view path) const`, null: it is free
+/// `const Entry* conflicting(const Entry&) const`, who has its path; null: it is free
 template <class Interface, class List, class Entry>
 class ContributedProviders {
  public:
@@ -125,7 +125,7 @@ class ContributedProviders {
     for (Entry& entry : entries_of(*provider)) {
       entry.provider = found->second.get();
       std::string reason = complete(entry);
-      if (reason.empty()) reason = taken(entry.path, instance, list);
+      if (reason.empty()) reason = taken(entry, instance, list);
       if (reason.empty()) {
         list.add(std::move(entry));
       } else {
@@ -136,8 +136,8 @@ class ContributedProviders {
   }
 
   /// Who has the path; empty: nobody.
-  std::string taken(const std::string& path, const std::string& instance, const List& list) const {
-    const Entry* other = list.listed(path);
+  std::string taken(const Entry& entry, const std::string& instance, const List& list) const {
+    const Entry* other = list.conflicting(entry);
     if (other == nullptr) return {};
     const auto of = std::find_if(providers_.begin(), providers_.end(),
                                  [&](const auto& known) { return known.second.get() == other->provider; });

@@ -21,6 +21,9 @@ class MethodList {
   bool add(ContributedMethod method);
   /// Null: none is listed so.
   const ContributedMethod* listed(std::string_view path) const noexcept;
+  const ContributedMethod* conflicting(const ContributedMethod& method) const noexcept {
+    return listed(method.path);
+  }
   /// "package.Service", of all paths.
   std::set<std::string> services() const;
 

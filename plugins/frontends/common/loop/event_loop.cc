@@ -22,7 +22,8 @@ Status EventLoop::open() noexcept {
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   if (epoll_ >= 0) wake_up_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   epoll_event event{};
-  event.events = EPOLLIN;  // no watcher: it is the wake-up
+  // No watcher: it is the wake-up. Each write is an event of its own, so nobody has to read it.
+  event.events = EPOLLIN | EPOLLET;
   if (wake_up_ < 0 || epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_up_, &event) != 0) {
     return make_status(Code::kResourceExhausted, "no descriptor for an event loop: ", std::strerror(errno));
   }
@@ -84,8 +85,6 @@ void EventLoop::notify_watchers() noexcept {
     if (event.data.ptr != nullptr) {
       static_cast<Watcher*>(event.data.ptr)->on_ready(event.events);
     } else if (event.events != 0) {
-      uint64_t ignored = 0;
-      (void)!::read(wake_up_, &ignored, sizeof ignored);
       posted_here_ = true;
     }
   }

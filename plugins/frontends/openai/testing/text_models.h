@@ -34,6 +34,19 @@ inline ModelInfo language_model(const std::string& name, bool decoupled) {
   return info;
 }
 
+/// That takes messages, tools and token ids, and says the chances of its tokens.
+inline ModelInfo chat_model(const std::string& name) {
+  ModelInfo info = language_model(name, /*decoupled=*/true);
+  for (const char* input : {"messages", "chat_options"})
+    info.inputs.push_back(tensor(input, DataType::kBytes, true));
+  info.inputs.push_back(tensor("token_ids", DataType::kInt32, true));
+  info.inputs.back().dims = {-1};
+  info.outputs.push_back(tensor("logprobs", DataType::kBytes));
+  info.outputs.push_back(tensor("prompt_token_ids", DataType::kInt32));
+  info.outputs.push_back(tensor("prompt_text", DataType::kBytes));
+  return info;
+}
+
 /// Only a text in and a text out.
 inline ModelInfo plain_model(const std::string& name) {
   ModelInfo info;
@@ -49,6 +62,22 @@ inline ModelInfo embedding_model(const std::string& name) {
   info.max_batch_size = 8;
   info.outputs = {tensor("embedding", DataType::kFp32)};
   info.outputs[0].dims = {-1};
+  return info;
+}
+
+/// Scores documents, or labels texts.
+inline ModelInfo rerank_model(const std::string& name) {
+  ModelInfo info = plain_model(name);
+  info.inputs = {tensor("query", DataType::kBytes), tensor("documents", DataType::kBytes)};
+  info.inputs[1].dims = {-1};
+  info.outputs = {tensor("scores", DataType::kFp32)};
+  info.outputs[0].dims = {-1};
+  return info;
+}
+inline ModelInfo classify_model(const std::string& name) {
+  ModelInfo info = plain_model(name);
+  info.outputs = {tensor("label", DataType::kBytes), tensor("score", DataType::kFp32)};
+  for (TensorSpec& output : info.outputs) output.dims = {-1};
   return info;
 }
 
@@ -89,11 +118,15 @@ inline void send_piece(Request& request, std::string_view text, uint32_t tokens,
   response->send(flags);
 }
 
-inline void send_embedding(Request& request, const std::vector<float>& values) {
-  Response* const response = request.sink->new_response();
-  add_bytes(*response, "embedding", DataType::kFp32,
+inline void add_floats(Response& response, std::string_view name, const std::vector<float>& values) {
+  add_bytes(response, name, DataType::kFp32,
             {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)},
             static_cast<int64_t>(values.size()));
+}
+
+inline void send_embedding(Request& request, const std::vector<float>& values) {
+  Response* const response = request.sink->new_response();
+  add_floats(*response, "embedding", values);
   response->send(kFinal);
 }
 

@@ -48,7 +48,8 @@ struct HttpRoute {
   /// Percent codes of control characters, '.' and backslash are refused by the frontend, and so are those of '/' but
   /// where a '*' takes the rest: "/v1/models/org%2Fname" reaches "/v1/models/*".
   std::string path;
-  /// Bits of HttpMethods, at least one.
+  /// Bits of HttpMethods, at least one. A provider may list a path several times, with methods that differ: for
+  /// calls of one path that belong to different categories.
   uint32_t methods = 0;
   /// The group of calls to which the route belongs, by which a manifest restricts access and metrics count:
   /// one of the frontend's ("inference", "metadata"), or one of the plugin's own, which has a dot:

@@ -112,13 +112,18 @@ class ExchangeConformance : public Conformance<Provider> {
     return is_known;
   }
   /// What holds for paths of any protocol. \param before  those that were listed before it; it is added
-  void expect_path(const std::string& path, std::vector<std::string>* before) {
+  /// \param methods  those of a path that may be listed once for each
+  void expect_path(const std::string& path, std::vector<std::string>* before, uint32_t methods = 1) {
     EXPECT_TRUE(path.starts_with('/'));
     EXPECT_LE(path.size(), 1024u);
     EXPECT_TRUE(std::none_of(path.begin(), path.end(),
                              [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7F; }));
-    EXPECT_EQ(std::count(before->begin(), before->end(), path), 0) << "it is listed twice";
-    before->push_back(path);
+    for (uint32_t bit = 1; bit != 0 && bit <= methods; bit <<= 1) {
+      if ((methods & bit) == 0) continue;
+      const std::string method = cat(path, " ", bit);
+      EXPECT_EQ(std::count(before->begin(), before->end(), method), 0) << "it is listed twice";
+      before->push_back(method);
+    }
     EXPECT_TRUE(std::any_of(cases().begin(), cases().end(), [&](const Case& one) {
       return one.path() == path;
     })) << "the test has no case for it";

@@ -73,7 +73,7 @@ TEST_P(HttpRoutesConformance, RoutesAreOnesThatAFrontendServes) {
     std::vector<std::string> paths;
     for (const HttpRoute& route : routes().routes()) {
       SCOPED_TRACE(route.path);
-      expect_path(route.path, &paths);
+      expect_path(route.path, &paths, route.methods);
       EXPECT_GE(route.path.find('*'), route.path.size() - 1) << "a '*' is at the end";
       EXPECT_EQ(route.path.find('?'), std::string::npos);
       EXPECT_NE(route.methods, 0u);
