@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A chat in the terminal with a language model of an Atoll server, by OpenAI's API.
 
-    etc/examples/chat/chat.py [--url http://127.0.0.1:8000] [--model NAME] [TEXT]
+    etc/examples/chat/chat.py [--url http://127.0.0.1:8000] [--model NAME] [--temperature 0.3] [--max-tokens 500] [TEXT]
 
 With a TEXT it prints one answer and ends. Needs no packages. Ctrl-C stops an answer; Ctrl-D ends the chat.
 """
@@ -36,11 +36,11 @@ def pick_model(url):
     return models[0]
 
 
-def answer(url, model, messages):
+def answer(url, asked, messages):
     """Prints the answer as it comes. \\returns all of it, or what there was when Ctrl-C stopped it."""
     text = ""
     try:
-        with call(f"{url}/v1/chat/completions", {"model": model, "messages": messages, "stream": True}) as response:
+        with call(f"{url}/v1/chat/completions", {**asked, "messages": messages, "stream": True}) as response:
             for line in response:
                 if not line.startswith(b"data: ") or line.startswith(b"data: [DONE]"):
                     continue
@@ -60,13 +60,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--url", default="http://127.0.0.1:8000")
     parser.add_argument("--model", help="default: the server's first one")
+    # Small models lose the thread at OpenAI's default of 1, and then do not find an end.
+    parser.add_argument("--temperature", type=float, default=0.3, help="0: always the most likely word; default: %(default)s")
+    parser.add_argument("--max-tokens", type=int, default=500, help="of one answer; default: %(default)s")
     parser.add_argument("text", nargs="?", help="one message, instead of a chat")
     arguments = parser.parse_args()
     url = arguments.url.rstrip("/")
     model = arguments.model or pick_model(url)
+    asked = {"model": model, "temperature": arguments.temperature, "max_tokens": arguments.max_tokens}
     messages = []
     if arguments.text is not None:
-        answer(url, model, [{"role": "user", "content": arguments.text}])
+        answer(url, asked, [{"role": "user", "content": arguments.text}])
         return
     print(f"{model} at {url}; Ctrl-C stops an answer, Ctrl-D ends the chat")
     while True:
@@ -77,7 +81,7 @@ def main():
             return
         if text:
             messages.append({"role": "user", "content": text})
-            messages.append({"role": "assistant", "content": answer(url, model, messages)})
+            messages.append({"role": "assistant", "content": answer(url, asked, messages)})
 
 
 if __name__ == "__main__":

@@ -80,6 +80,7 @@ async function ask() {
         model: find("model").value,
         messages,
         temperature: Number(find("temperature").value),
+        max_tokens: 1000, // a small model may find no end
         stream: true,
         stream_options: { include_usage: true },
       }),

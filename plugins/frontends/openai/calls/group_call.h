@@ -47,7 +47,7 @@ struct OpenAiContext {
   Followed<Tracing>& tracing;
   const std::map<std::string, std::string>& aliases;
   ModelProfiles& profiles;
-  const int64_t started_s;                  ///< Unix time
+  const int64_t started_s;  ///< Unix time
   GenerationMetrics metrics;
   std::atomic<uint64_t> unknown_fields{0};  ///< of all requests
 

@@ -52,7 +52,7 @@ class QuestionCall::Item final : public InnerRequest {
 };
 
 QuestionCall::QuestionCall(OpenAiContext& context, HttpExchange& exchange, Question question, Write write,
-                     CallOrigin head, FoundModel model, Pass pass)
+                           CallOrigin head, FoundModel model, Pass pass)
     : GroupCall(context, exchange, std::move(head), std::move(model), std::move(pass)),
       question_(std::move(question)),
       write_(std::move(write)) {}
@@ -60,9 +60,9 @@ QuestionCall::QuestionCall(OpenAiContext& context, HttpExchange& exchange, Quest
 QuestionCall::~QuestionCall() = default;
 
 void QuestionCall::start(OpenAiContext& context, HttpExchange& exchange, Question question, Write write,
-                      CallOrigin head, FoundModel model, Pass pass) {
-  auto* const call = new QuestionCall(context, exchange, std::move(question), std::move(write), std::move(head),
-                                   std::move(model), std::move(pass));
+                         CallOrigin head, FoundModel model, Pass pass) {
+  auto* const call = new QuestionCall(context, exchange, std::move(question), std::move(write),
+                                      std::move(head), std::move(model), std::move(pass));
   call->run(call->items_, [call] { call->make_items(); });
 }
 
