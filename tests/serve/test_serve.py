@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+import urllib.request
 
 import numpy as np
 import onnx
@@ -59,7 +60,7 @@ class Serving:
         self.line = line()
         self.http = re.search(r"http://([^/,;]+)[,;]", self.line).group(1)
         self.grpc = re.search(r"gRPC ([^,;]+)", self.line).group(1)
-        self.metrics = re.search(r"metrics (http://[^;]+)", self.line).group(1)
+        self.metrics = re.search(r"metrics (http://[^;,]+)", self.line).group(1)
         return self
 
     @property
@@ -138,6 +139,15 @@ def test_a_repository_and_a_loose_file_are_served(folder):
         assert "atoll serve: echo: ready" in serving.err and "atoll serve: plus_two: ready" in serving.err
         curl = re.search(r"; a model: (curl \S+)$", serving.line).group(1)
         assert json.loads(shell(curl + " -sf"))["name"] in ("echo", "plus_two")
+
+
+def test_clients_of_openais_api_are_told_where_it_is(folder):
+    with Serving(folder) as serving:
+        serving.wait_serving()
+        url = re.search(r"OpenAI's API (http://[^;,]+)", serving.line).group(1)
+        assert url == f"http://{serving.http}/v1"
+        with urllib.request.urlopen(f"{url}/models", timeout=START_TIMEOUT_S) as answer:
+            assert json.load(answer) == {"object": "list", "data": []}
 
 
 def test_ctrl_c_leaves_nothing_behind(folder, temporary):

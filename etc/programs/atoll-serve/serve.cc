@@ -224,6 +224,8 @@ class Serve {
           cat(line.empty() ? "" : ", ", is_http ? "" : cat(endpoint.word, " "),
               is_http || is_metrics ? "http://" : "", endpoint.client_text(), is_metrics ? "/metrics" : "");
     }
+    if (has_openai_api(options_, context_))
+      line += cat(", OpenAI's API http://", options_.http().client_text(), "/v1");
     if (options_.http().allowed) {
       const std::string url = cat("http://", options_.http().client_text(), "/v2");
       line += progress_.example().empty()

@@ -16,6 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kOpenAi = "frontends/openai";
+
 bool is_there(const ServeContext& context, std::string_view plugin) {
   std::error_code ignored;
   return fs::exists(context.plugins / cat(plugin, ".so"), ignored);
@@ -69,6 +71,10 @@ ServeContext serve_context_of(const fs::path& program) {
   return {bin / "atoll", lib::default_manifest(root), root / "lib/atoll/plugins"};
 }
 
+bool has_openai_api(const ServeOptions& options, const ServeContext& context) {
+  return options.http().allowed && is_there(context, kOpenAi);
+}
+
 std::string backend_refusal(const ServeContext& context, std::string_view backend) {
   const Status there = need(context, cat("backends/", backend));
   return there.ok() ? std::string() : cat("it needs the backend ", backend, ": ", there.message());
@@ -99,6 +105,7 @@ Result<ServePlan> plan_serve(ServeOptions& options, const ServeContext& context,
   ATOLL_RETURN_IF_ERROR(set_control(options, context, keys));
   set_backends(context, keys);
   set_log(options, keys);
+  if (has_openai_api(options, context)) keys.set("plugin.openai.use", kOpenAi);
   for (ServeEndpoint& endpoint : options.endpoints) {
     if (endpoint.address.empty()) endpoint.address = options.http().address;
   }

@@ -22,6 +22,9 @@ struct ServeContext {
 /// Of an installed or built Atoll, seen from this program's own file.
 ServeContext serve_context_of(const std::filesystem::path& program);
 
+/// Whether clients of OpenAI's API are answered: its frontend is there, and HTTP is on.
+bool has_openai_api(const ServeOptions& options, const ServeContext& context);
+
 /// Why models of the backend cannot be served, with how to get it if a build says so; empty: they can.
 std::string backend_refusal(const ServeContext& context, std::string_view backend);
 
