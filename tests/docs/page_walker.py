@@ -99,6 +99,7 @@ class Walk:
         self.tree = tree
         self.installed = set()
         self.problems = []
+        self.scripts = []  # that are being followed: one whose words name itself is not followed twice
 
     def page(self, path):
         self.text(path, self.tree.read(path))
@@ -128,6 +129,9 @@ class Walk:
 
     def script(self, path):
         """A script of the tree. Variables that are set to plain words are put in; of others the default."""
+        if path in self.scripts:
+            return
+        self.scripts.append(path)
         values = {"root": "."}  # by that name scripts know the tree
         for line in joined([Line(number, text) for number, text in enumerate(self.tree.read(path).splitlines(), 1)]):
             text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", line.text)
@@ -135,6 +139,7 @@ class Walk:
             if found := re.fullmatch(r"(\w+)=([\w./-]+)", text.strip()):
                 values[found.group(1)] = found.group(2)
             self.code(path, line.number, text.strip())
+        self.scripts.pop()
 
     def code(self, path, number, text):
         for use in re.findall(r"""\buse\s*=\s*['"]+(\w+/\w+)""", text):
