@@ -11,6 +11,8 @@ import pytest
 import tritonclient.grpc as grpcclient
 from support import models
 from support.control import PROTOCOLS, Control, await_execution, waiting_requests
+from support.python_models import INTERPRETER
+from support.python_models import write as write_python_model
 from support.server import DEFAULT_MANIFEST, Server
 
 POLL = ('plugin.control.use="control/poll"', 'plugin.control.interval="100ms"', 'plugin.control.settle_time="100ms"')
@@ -312,3 +314,15 @@ def test_without_an_interval_nothing_is_followed(repository):
         write_add(repository, "second", 2)
         assert control.infer("first", 0) == ("1", 1)
         assert control.index()["second"] == {"": ("", "")}
+
+
+def test_a_failure_that_repeats_is_logged_once_whatever_process_it_was(tmp_path):
+    repository = tmp_path / "models"
+    repository.mkdir()
+    write_python_model(repository, "dies", "def initialize(self, args): os._exit(3)")
+    with Server(repository, *POLL, INTERPRETER, 'log.level="debug"') as server:
+        def attempts(level):
+            return [line for line in server.log.splitlines() if f" {level} " in line and "failed to load 'dies' version 1" in line]
+        until(lambda: len(attempts("DEBUG")) >= 3, "three further attempts")
+        assert len(attempts("ERROR")) == 1
+        assert len({line.split("(process ")[1] for line in attempts("DEBUG")}) > 1, "each had a worker of its own"

@@ -53,9 +53,9 @@ struct ModelRecord {
   std::map<int64_t, VersionRecord> versions;
   std::shared_ptr<const PreparedModel> loaded;  ///< what the last load that went well was made of
   bool requested = false;                       ///< loaded by name, not only for an ensemble
-  std::string failure;                  ///< of the last load, when it failed before any version was known
-  std::string logged_failure;           ///< repeated attempts that fail alike are not logged again
-  std::vector<Want> wants;              ///< for which the last load failed, or the model was taken down
+  std::string failure;         ///< of the last load, when it failed before any version was known
+  std::string logged_failure;  ///< attempts that fail alike are logged once; without numbers of processes
+  std::vector<Want> wants;     ///< for which the last load failed, or the model was taken down
   std::vector<EnsembleMember> members;  ///< of an ensemble, as last loaded
   bool suspended = false;  ///< an ensemble that was taken down with a member, and comes back with it
   uint64_t operation = 0;  ///< the newest; a load of an older one is out of date
