@@ -205,6 +205,7 @@ class TritonPythonModel:
             # The first one has come to the server when that is no longer ready.
             eventually(lambda: subprocess.run(["curl", "-sf", f"http://{serving.http}/v2/health/ready"],
                                               capture_output=True).returncode != 0)
+            eventually(lambda: "once more Ctrl-C ends it at once" in serving.log, say=lambda: serving.log)
             assert is_alive(server), "it drains"
             serving.process.send_signal(signal.SIGINT)
             assert serving.process.wait(START_TIMEOUT_S) == 128 + signal.SIGINT

@@ -30,6 +30,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kRemarksMax = 20;
 constexpr int kAskFirstMs = 20, kAskLastMs = 500;
+constexpr int kQuietEndMs = 1000;  // an end that takes longer gets a line
 constexpr const char* kDemoModel = "digits";
 
 /// Whether a terminal is still there. One that is closed ends what was started in it with SIGHUP.
@@ -162,11 +163,13 @@ class Serve {
     const bool had_terminal = is_terminal();
     bool asks = options_.http().allowed;
     if (!asks) announce();
-    bool is_ended_by_us = false;
+    bool is_ended_by_us = false, says_what_it_waits_for = true;
     int wait_ms = kAskFirstMs;
     for (;;) {
-      const int number = signals_.next(asks ? wait_ms : -1);
+      const int number = signals_.next(asks ? wait_ms : ends_ && says_what_it_waits_for ? kQuietEndMs : -1);
       if (const auto code = server.poll()) return report_end(*code);
+      if (number == 0 && ends_ && std::exchange(says_what_it_waits_for, false))
+        say("ends when what it has accepted is answered, at the latest after drain_timeout; once more Ctrl-C ends it at once");
       if (number != 0 && number != SIGCHLD) {
         const bool is_hung_up = number == SIGHUP && had_terminal && !is_terminal();
         const int passed = is_hung_up ? SIGTERM : number;
