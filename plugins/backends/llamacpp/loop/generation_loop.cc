@@ -24,7 +24,7 @@ bool goes_before(const std::unique_ptr<Generation>& a, const std::unique_ptr<Gen
 }  // namespace
 
 GenerationLoop::GenerationLoop(TokenEngine& engine, const TokenVocabulary& vocabulary, const Clock& clock,
-                               LoopSettings settings, GenerationCounts& counts)
+                               LoopSettings settings, LlamaCounts& counts)
     : engine_(engine),
       vocabulary_(vocabulary),
       clock_(clock),
