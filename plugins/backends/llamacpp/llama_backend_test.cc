@@ -4,6 +4,8 @@
 
 #include "atoll/testing/recording_reporter.h"
 #include "atoll/testing/recording_sink.h"
+#include "backends/llamacpp/engine/llama_engine.h"
+#include "backends/llamacpp/library/llama_library.h"
 #include "backends/llamacpp/testing/backend_fixture.h"
 
 namespace atl::llamacpp::test {
@@ -143,6 +145,22 @@ TEST_F(LlamaBackendTest, HowATrialEndsIsTold) {
   EXPECT_NE(reason_with("yes | head -c 5000000 >&2; exit 1").size(), 0u) << "what it writes is bounded";
   Result<GgufFacts> none = run_trial({"/nonexistent", "", kNsPerSecond, 0}, file, 10);
   EXPECT_EQ(none.status().code(), Code::kUnavailable);
+}
+
+TEST_F(LlamaBackendTest, AStepIsNeverLongerThanTheEngineTakes) {
+  const std::filesystem::path model = add_tiny(path(), "m");
+  const LlamaApi* const api = open_llama({ATOLL_LLAMACPP_ENGINE}).value();
+  auto file = LlamaModelFile::load(*api, (model / "1" / "model.gguf").string(), {});
+  ASSERT_TRUE(file.ok()) << file.status().text();
+  auto engine = LlamaEngine::create(**file, {.sequences = 2, .memory_tokens = 256, .step_tokens = 4096});
+  ASSERT_TRUE(engine.ok()) << engine.status().text();
+  std::vector<StepToken> step;
+  for (int32_t at = 0; at < (*engine)->step_tokens_max(); ++at) step.push_back({5, at, 0, false});
+  EXPECT_EQ((*engine)->decode(step), StepEnd::kDone);
+  for (StepToken& one : step) one.sequence = 1;
+  EXPECT_EQ((*engine)->decode(step), StepEnd::kNoRoom) << "as many again do not fit";
+  EXPECT_TRUE((*engine)->forget(0, 0));
+  EXPECT_EQ((*engine)->decode(step), StepEnd::kDone);
 }
 
 /// Prompts of chats, tokens and texts, by the real engine.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "atoll/core/metrics.h"
-#include "backends/llamacpp/loop/generation_counts.h"
+#include "backends/llamacpp/loop/llama_counts.h"
 
 namespace atl::llamacpp {
 
@@ -15,13 +15,13 @@ namespace atl::llamacpp {
 class LlamaMetrics final : public MetricSource {
  public:
   /// Those of a version of a model, of all its instances together; made with the first call.
-  std::shared_ptr<GenerationCounts> counts_of(const std::string& model, int64_t version);
+  std::shared_ptr<LlamaCounts> counts_of(const std::string& model, int64_t version);
   void collect(MetricSink& sink) const noexcept override;
 
  private:
   struct Row {
     std::string model, version;
-    std::shared_ptr<GenerationCounts> counts;
+    std::shared_ptr<LlamaCounts> counts;
   };
   static constexpr size_t kRowsMax = 1000;
 

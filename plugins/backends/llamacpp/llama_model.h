@@ -10,7 +10,7 @@
 #include "atoll/core/executor.h"
 #include "backends/llamacpp/engine/llama_engine.h"
 #include "backends/llamacpp/engine/llama_model_file.h"
-#include "backends/llamacpp/loop/generation_counts.h"
+#include "backends/llamacpp/loop/llama_counts.h"
 #include "backends/llamacpp/model_settings.h"
 
 namespace atl::llamacpp {
@@ -23,7 +23,7 @@ struct LlamaModelParts {
   size_t outputs = 0;  ///< of the model
   LlamaSettings settings;
   std::unique_ptr<LlamaModelFile> file;
-  std::shared_ptr<GenerationCounts> counts;
+  std::shared_ptr<LlamaCounts> counts;
 
   EngineSize engine_size() const;
 };

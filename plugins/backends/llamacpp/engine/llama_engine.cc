@@ -83,6 +83,8 @@ LlamaEngine::LlamaEngine(const LlamaModelFile& file, const EngineSize& size, lla
     : file_(file), api_(file.api()), size_(size), context_(context) {
   // It may round up.
   size_.memory_tokens = static_cast<int32_t>(api_.llama_n_ctx(context));
+  // A step that is longer than it takes would end the process.
+  size_.step_tokens = std::min(size_.step_tokens, static_cast<int32_t>(api_.llama_n_batch(context)));
   can_share_ = !api_.llama_model_is_recurrent(file.model()) && !api_.llama_model_is_hybrid(file.model());
 }
 

@@ -16,8 +16,6 @@ constexpr int32_t kSpare = 64;
 /// Of those that wait, so many are looked at in a step.
 constexpr size_t kLookedAt = 64;
 
-constexpr double kNsPerSecond = 1e9;
-
 bool goes_before(const std::unique_ptr<Generation>& a, const std::unique_ptr<Generation>& b) {
   return a->options.priority != b->options.priority ? a->options.priority < b->options.priority
                                                     : a->order < b->order;
@@ -26,7 +24,7 @@ bool goes_before(const std::unique_ptr<Generation>& a, const std::unique_ptr<Gen
 }  // namespace
 
 GenerationLoop::GenerationLoop(TokenEngine& engine, const TokenVocabulary& vocabulary, const Clock& clock,
-                               LoopSettings settings, GenerationCounts& counts)
+                               LoopSettings settings, LlamaCounts& counts)
     : engine_(engine),
       vocabulary_(vocabulary),
       clock_(clock),
@@ -235,9 +233,11 @@ void GenerationLoop::count_step(std::span<const StepPart> parts, int64_t took_ns
 
 void GenerationLoop::count_token(Generation& generation, int64_t now_ns) {
   if (generation.last_token_ns == 0) {
-    counts_.first_token.add(static_cast<double>(now_ns - generation.arrived_ns) / kNsPerSecond);
+    counts_.first_token.add(static_cast<double>(now_ns - generation.arrived_ns) /
+                            static_cast<double>(kNsPerSecond));
   } else {
-    counts_.between_tokens.add(static_cast<double>(now_ns - generation.last_token_ns) / kNsPerSecond);
+    counts_.between_tokens.add(static_cast<double>(now_ns - generation.last_token_ns) /
+                               static_cast<double>(kNsPerSecond));
   }
   generation.last_token_ns = now_ns;
   counts_.generated_tokens.fetch_add(1, std::memory_order_relaxed);

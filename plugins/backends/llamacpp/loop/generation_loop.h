@@ -12,7 +12,7 @@
 #include "atoll/core/clock.h"
 #include "atoll/core/executor.h"
 #include "backends/llamacpp/loop/generation.h"
-#include "backends/llamacpp/loop/generation_counts.h"
+#include "backends/llamacpp/loop/llama_counts.h"
 #include "backends/llamacpp/loop/token_slots.h"
 #include "backends/llamacpp/scheduling/chunk_size.h"
 
@@ -32,7 +32,7 @@ class GenerationLoop {
  public:
   /// \param engine, vocabulary, clock, counts  outlive the loop
   GenerationLoop(TokenEngine& engine, const TokenVocabulary& vocabulary, const Clock& clock,
-                 LoopSettings settings, GenerationCounts& counts);
+                 LoopSettings settings, LlamaCounts& counts);
   GenerationLoop(const GenerationLoop&) = delete;
   GenerationLoop& operator=(const GenerationLoop&) = delete;
   /// Requests that have no end yet end with UNAVAILABLE.
@@ -84,7 +84,7 @@ class GenerationLoop {
   const TokenVocabulary& vocabulary_;
   const Clock& clock_;
   const LoopSettings settings_;
-  GenerationCounts& counts_;
+  LlamaCounts& counts_;
   TokenSlots slots_;
   ChunkSize chunk_;
   std::vector<std::unique_ptr<Generation>> waiting_;  ///< the first one goes first

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "atoll/core/clock.h"
 #include "atoll/core/file_descriptor.h"
 #include "atoll/core/utf8.h"
 #include "atoll/lib/program_start.h"
@@ -26,7 +27,6 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr size_t kOutputBytesMax = 1 << 20;
 constexpr size_t kErrorBytesMax = 16 << 10;
 constexpr size_t kReasonBytesMax = 400;
-constexpr int64_t kNsPerSecond = 1'000'000'000;
 
 struct OutputPipe {
   FileDescriptor read, write;

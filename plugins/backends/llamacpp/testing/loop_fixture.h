@@ -124,7 +124,7 @@ class LoopTest : public ::testing::Test {
   atl::test::FakeClock clock_;
   atl::test::DeterministicExecutors executors_{clock_, 1};
   ByteVocabulary vocabulary_;
-  GenerationCounts counts_;
+  LlamaCounts counts_;
   std::unique_ptr<CannedEngine> engine_;
   std::unique_ptr<GenerationLoop> loop_;
 };

@@ -38,7 +38,7 @@ class SecondsHistogram {
 };
 
 /// Counters only grow; the last four are what is true now, of all instances together. [any]
-struct GenerationCounts {
+struct LlamaCounts {
   std::atomic<uint64_t> prompt_tokens{0}, generated_tokens{0}, cached_prompt_tokens{0}, preemptions{0};
   SecondsHistogram first_token, between_tokens;
   std::atomic<uint64_t> running{0}, waiting{0}, memory_tokens_used{0}, memory_tokens{0};
