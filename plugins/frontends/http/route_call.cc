@@ -96,11 +96,13 @@ void RouteCall::begin(const HttpReply& reply) noexcept {
 }
 
 Status RouteCall::write(std::string piece) noexcept {
-  if (cancellation_.cancelled()) return Status(Code::kCancelled, "the client has gone");
+  if (cancellation_.cancelled() && !closes_soon_.load(std::memory_order_acquire))
+    return Status(Code::kCancelled, "the client has gone");
   if (piece.empty()) return {};
   const uint64_t most = context_.frontend.settings.max_stream_backlog_bytes;
   if (!outbox_.has_room(piece.size(), most)) {
     deliver({}, Outbox::kCut);
+    if (!std::exchange(is_cut_, true)) context_.frontend.slow_streams->report(most);
     return make_status(Code::kResourceExhausted, "the client takes its stream too slowly: more than ", most,
                        " bytes wait for it");
   }
@@ -161,8 +163,15 @@ void RouteCall::on_written() noexcept {
   done(kExchange);
 }
 
+void RouteCall::on_closing_soon() noexcept {
+  if (!streams_ || !answered_ || (open_parts_ & kAnswering) == 0) return;
+  closes_soon_.store(true, std::memory_order_release);
+  cancellation_.cancel();
+}
+
 void RouteCall::on_gone() noexcept {
   channel_ = nullptr;
+  closes_soon_.store(false, std::memory_order_release);
   if ((open_parts_ & kAnswering) != 0) cancellation_.cancel();
   done(kExchange);
 }

@@ -1,6 +1,7 @@
 /// One request that another plugin answers.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@ class RouteCall final : public HttpExchange, public Call, public Posted {
   void run(Channel& channel) noexcept override;
   void on_written() noexcept override;
   void on_gone() noexcept override;
+  void on_closing_soon() noexcept override;
   void on_stream_written(size_t bytes) noexcept override { outbox_.written(bytes); }
 
   // --- Posted ---
@@ -82,6 +84,9 @@ class RouteCall final : public HttpExchange, public Call, public Posted {
   std::string headers_;
   uint32_t retry_after_ms_ = 0;
   bool streams_ = false;
+
+  std::atomic<bool> closes_soon_{false};  ///< cancelled, but its client still reads
+  bool is_cut_ = false;                   ///< of the thread that writes
 
   Outbox outbox_;
 };

@@ -23,8 +23,9 @@ constexpr OptionTable kOptions{
             "How models write calls of tools in their texts, unless the parameter 'tool_call_parser' of a model's "
             "configuration says otherwise."),
     option_bool("vllm_metrics", false)
-        .help("Counts of generated texts under the names of vLLM, too (vllm:time_to_first_token_seconds and so on), as "
-              "dashboards and gateways read them."),
+        .help(
+            "Counts of generated texts under the names of vLLM, too (vllm:time_to_first_token_seconds and so on), as "
+            "dashboards and gateways read them."),
 };
 
 class OpenAi final : public Plugin {

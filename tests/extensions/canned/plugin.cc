@@ -18,7 +18,7 @@ using namespace atl;  // NOLINT
 
 /// Parameters of a model's configuration.
 struct Canned {
-  int64_t tokens = 128;            ///< of each answer
+  int64_t tokens = 128;              ///< of each answer
   int64_t step_microseconds = 1000;  ///< from token to token
   std::string text = " token";
 };
@@ -32,7 +32,8 @@ struct Running {
 
 class CannedInstance final : public BackendInstance {
  public:
-  CannedInstance(const Canned& canned, const Clock& clock, InferenceReporter* reporter, SerialExecutorPtr executor)
+  CannedInstance(const Canned& canned, const Clock& clock, InferenceReporter* reporter,
+                 SerialExecutorPtr executor)
       : canned_(canned), clock_(clock), reporter_(reporter), executor_(std::move(executor)) {}
 
   Status execute(const Batch& batch) noexcept override {
@@ -126,12 +127,14 @@ class CannedBackend final : public Plugin, public Backend {
   Backend& backend() noexcept { return *this; }
 
   BackendTraits traits() const noexcept override {
-    return {.preferred_groups = {{.kind = InstanceKind::kCpu, .count = 1, .gpus = {}}}, .parallel_instances = true};
+    return {.preferred_groups = {{.kind = InstanceKind::kCpu, .count = 1, .gpus = {}}},
+            .parallel_instances = true};
   }
   Result<std::string> complete_config(const ModelSource& source) noexcept override { return source.config; }
   Result<std::unique_ptr<BackendModel>> load(const ModelSource& source) noexcept override {
     Canned canned;
-    for (const auto& [name, value] : {std::pair("tokens", &canned.tokens), {"step_microseconds", &canned.step_microseconds}}) {
+    for (const auto& [name, value] :
+         {std::pair("tokens", &canned.tokens), {"step_microseconds", &canned.step_microseconds}}) {
       Result<int64_t> number = backends::int_parameter(source.model, name, *value);
       if (!number.ok()) return std::move(number).status();
       *value = number.value();

@@ -78,7 +78,7 @@ void answer_message_count(OpenAiContext& context, HttpExchange& exchange, CallOr
     return cat("{\"input_tokens\":", answers[0].integers.size(), "}");
   };
   QuestionCall::start(context, exchange, std::move(question), write, std::move(head), std::move(model),
-                   std::move(pass));
+                      std::move(pass));
 }
 
 }  // namespace atl::frontends::openai

@@ -58,7 +58,7 @@ class CompletionCall::Choice final : public InnerRequest {
  private:
   void on_response(Response* response, uint32_t) noexcept override {
     if (response == nullptr || text.is_complete() || call_.has_failed()) return;
-    if (!response->error.ok()) return call_.fail(error_of(response->error, request.retry_after_ms));
+    if (!response->error.ok()) return call_.fail_with(response->error, request.retry_after_ms);
     Status status = guarded("reading the model's answer", [&] { return read(*response); });
     if (!status.ok()) return call_.fail(error_of(status));
     // The model may go on for long behind the end that the client sees.
@@ -276,6 +276,9 @@ void CompletionCall::send(std::string events) {
 
 void CompletionCall::close(Choice& choice) {
   if (has_failed()) return;
+  // A model that was told to stop may end as if it had said everything.
+  if (!choice.text.is_complete() && exchange().cancellation().cancelled())
+    return fail_with(Status(Code::kCancelled, "The request was cancelled."));
   AnswerChoice& answer = choice.answer;
   choice.text.finish();
   answer.stop = choice.text.stop();

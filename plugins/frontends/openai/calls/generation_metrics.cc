@@ -33,8 +33,8 @@ constexpr Counter kCounters[] = {
      "Tokens of prompts that the model took from its prefix cache.", &GenerationCounts::cached_tokens},
     {"atoll_openai_generated_tokens_total", "vllm:generation_tokens_total",
      "Tokens of generated texts, as the model says how many there are.", &GenerationCounts::generated_tokens},
-    {nullptr, "vllm:prefix_cache_queries_total", "Tokens of prompts that were looked for in the prefix cache.",
-     &GenerationCounts::prompt_tokens},
+    {nullptr, "vllm:prefix_cache_queries_total",
+     "Tokens of prompts that were looked for in the prefix cache.", &GenerationCounts::prompt_tokens},
 };
 
 struct Gauge {
@@ -46,8 +46,8 @@ struct Gauge {
 constexpr Gauge kGauges[] = {
     {"atoll_openai_requests_waiting", "vllm:num_requests_waiting", "Requests whose text has not begun.",
      &GenerationCounts::waiting},
-    {"atoll_openai_requests_running", "vllm:num_requests_running", "Requests whose text has begun and not ended.",
-     &GenerationCounts::running},
+    {"atoll_openai_requests_running", "vllm:num_requests_running",
+     "Requests whose text has begun and not ended.", &GenerationCounts::running},
 };
 
 }  // namespace
@@ -93,7 +93,8 @@ void GenerationMetrics::collect(MetricSink& sink, bool with_vllm_names) const no
       if (!begin(one, kind)) return;
       for (const auto& [model, counts] : by_model_) {
         const MetricLabel of_model{label, model};
-        sink.sample({&of_model, 1}, static_cast<double>(((*counts).*one.count).load(std::memory_order_relaxed)));
+        sink.sample({&of_model, 1},
+                    static_cast<double>(((*counts).*one.count).load(std::memory_order_relaxed)));
       }
     };
     for (const Counter& one : kCounters) show(one, MetricKind::kCounter);

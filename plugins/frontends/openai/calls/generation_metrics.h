@@ -32,9 +32,9 @@ class DurationCounts {
 
 /// Of one model. A request is one choice of one prompt.
 struct GenerationCounts {
-  DurationCounts first_token;   ///< from the call to the first piece of text
-  DurationCounts between;       ///< from piece to piece, divided by the tokens of the later one
-  DurationCounts request;       ///< from the call to the end, if it is none by failure
+  DurationCounts first_token;  ///< from the call to the first piece of text
+  DurationCounts between;      ///< from piece to piece, divided by the tokens of the later one
+  DurationCounts request;      ///< from the call to the end, if it is none by failure
   std::atomic<uint64_t> prompt_tokens{0}, cached_tokens{0}, generated_tokens{0};
   std::atomic<int64_t> waiting{0};  ///< given to the model, and no text has come
   std::atomic<int64_t> running{0};  ///< text has come, and not the end

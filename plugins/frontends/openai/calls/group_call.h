@@ -47,7 +47,7 @@ struct OpenAiContext {
   Followed<Tracing>& tracing;
   const std::map<std::string, std::string>& aliases;
   ModelProfiles& profiles;
-  const int64_t started_s;                  ///< Unix time
+  const int64_t started_s;  ///< Unix time
   GenerationMetrics metrics;
   std::atomic<uint64_t> unknown_fields{0};  ///< of all requests
 
@@ -133,6 +133,8 @@ class GroupCall {
   }
   /// One request has ended. The call, and so the request, may be gone when this returns. [any]
   void part_done() noexcept;
+  /// As fail(). \param status  of a response; of a server that ends it becomes the reason for that
+  void fail_with(const Status& status, uint32_t retry_after_ms = 0) noexcept;
   /// The call as a whole fails; the first failure counts. Its other requests are cancelled. [any, in a response]
   void fail(ApiError error) noexcept;
   bool has_failed() const noexcept { return failed_.load(std::memory_order_acquire); }

@@ -131,7 +131,7 @@ void answer_rerank(OpenAiContext& context, HttpExchange& exchange, CallOrigin he
     return rerank_json(request, answers[0]);
   };
   QuestionCall::start(context, exchange, std::move(question), std::move(write), std::move(head),
-                   std::move(*model), std::move(pass));
+                      std::move(*model), std::move(pass));
 }
 
 void answer_classify(OpenAiContext& context, HttpExchange& exchange, CallOrigin head, Pass pass) {
@@ -154,7 +154,7 @@ void answer_classify(OpenAiContext& context, HttpExchange& exchange, CallOrigin 
     return classify_json(name, created_s, answers);
   };
   QuestionCall::start(context, exchange, std::move(question), std::move(write), std::move(head),
-                   std::move(*model), std::move(pass));
+                      std::move(*model), std::move(pass));
 }
 
 void answer_tokenize(OpenAiContext& context, HttpExchange& exchange, CallOrigin head, Pass pass) {
@@ -174,7 +174,7 @@ void answer_tokenize(OpenAiContext& context, HttpExchange& exchange, CallOrigin 
     return out + "]}";
   };
   QuestionCall::start(context, exchange, question_of(request, kPromptIds), write, std::move(head),
-                   std::move(*model), std::move(pass));
+                      std::move(*model), std::move(pass));
 }
 
 void answer_detokenize(OpenAiContext& context, HttpExchange& exchange, CallOrigin head, Pass pass) {
@@ -192,7 +192,7 @@ void answer_detokenize(OpenAiContext& context, HttpExchange& exchange, CallOrigi
     return out + "}";
   };
   QuestionCall::start(context, exchange, question_of(request, kPromptText), write, std::move(head),
-                   std::move(*model), std::move(pass));
+                      std::move(*model), std::move(pass));
 }
 
 }  // namespace atl::frontends::openai

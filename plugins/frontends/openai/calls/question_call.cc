@@ -18,7 +18,7 @@ class QuestionCall::Item final : public InnerRequest {
  private:
   void on_response(Response* response, uint32_t) noexcept override {
     if (response == nullptr || call_.has_failed()) return;
-    if (!response->error.ok()) return call_.fail(error_of(response->error, request.retry_after_ms));
+    if (!response->error.ok()) return call_.fail_with(response->error, request.retry_after_ms);
     Status status = guarded("reading the model's answer", [&] { return read(*response); });
     if (!status.ok()) call_.fail(error_of(status));
   }
@@ -52,7 +52,7 @@ class QuestionCall::Item final : public InnerRequest {
 };
 
 QuestionCall::QuestionCall(OpenAiContext& context, HttpExchange& exchange, Question question, Write write,
-                     CallOrigin head, FoundModel model, Pass pass)
+                           CallOrigin head, FoundModel model, Pass pass)
     : GroupCall(context, exchange, std::move(head), std::move(model), std::move(pass)),
       question_(std::move(question)),
       write_(std::move(write)) {}
@@ -60,9 +60,9 @@ QuestionCall::QuestionCall(OpenAiContext& context, HttpExchange& exchange, Quest
 QuestionCall::~QuestionCall() = default;
 
 void QuestionCall::start(OpenAiContext& context, HttpExchange& exchange, Question question, Write write,
-                      CallOrigin head, FoundModel model, Pass pass) {
-  auto* const call = new QuestionCall(context, exchange, std::move(question), std::move(write), std::move(head),
-                                   std::move(model), std::move(pass));
+                         CallOrigin head, FoundModel model, Pass pass) {
+  auto* const call = new QuestionCall(context, exchange, std::move(question), std::move(write),
+                                      std::move(head), std::move(model), std::move(pass));
   call->run(call->items_, [call] { call->make_items(); });
 }
 

@@ -44,8 +44,8 @@ class QuestionCall final : public GroupCall {
  private:
   class Item;
 
-  QuestionCall(OpenAiContext& context, HttpExchange& exchange, Question question, Write write, CallOrigin head,
-            FoundModel model, Pass pass);
+  QuestionCall(OpenAiContext& context, HttpExchange& exchange, Question question, Write write,
+               CallOrigin head, FoundModel model, Pass pass);
   virtual ~QuestionCall();
 
   void make_items();

@@ -55,7 +55,9 @@ class ScriptedRoutes {
     host.registry().publish<ModelCatalog>("models", catalog);
     host.registry().publish<ModelControl>("control", control);
     OpenAiSettings settings{{{"gpt-4o", "canned"}, {"lost", "gone"}},
-                            TenantHeader::parse("x-tenant").value(), ToolSyntax::kHermes, /*vllm_metrics=*/true};
+                            TenantHeader::parse("x-tenant").value(),
+                            ToolSyntax::kHermes,
+                            /*vllm_metrics=*/true};
     routes = std::make_unique<OpenAiRoutes>(host, std::move(settings));
     EXPECT_TRUE(routes->start().ok());
   }
