@@ -215,7 +215,7 @@ def test_the_example_of_the_page(tmp_path):
         (tmp_path / path).write_text(text)
     program, = re.findall(r"```python\n(from openai.*?)```", page, re.DOTALL)
     said = re.search(r"prints `(.*?)`", page).group(1)
-    curl, = re.findall(r"curl -s http://127.0.0.1:8000(\S+) -d '(.*)'", page)
+    curl = next(call for call in re.findall(r"curl -s http://127.0.0.1:8000(\S+) -d '(.*)'", page) if "whisper" in call[1])
     with Server(tmp_path, 'plugin.python.use="backends/python"', INTERPRETER, 'plugin.openai.use="frontends/openai"') as server:
         server.wait_ready()
         program = program.replace("127.0.0.1:8000", server.http_address)

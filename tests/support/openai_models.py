@@ -29,11 +29,12 @@ output [ {tensor("text_output")}, {tensor("finish_reason")}, {tensor("logprobs")
          {tensor("num_output_tokens", "TYPE_UINT32")}, {tensor("prompt_token_ids", "TYPE_INT32", "-1")}, {tensor("prompt_text")} ]
 """
 # The last message, or the prompt, is a JSON object: "pieces" of the answer, each one token; "bytes": lists of bytes in place of
-# pieces; "reason" of the end; "inputs": the answer is what the model was given, as JSON; "fails": after so many pieces.
+# pieces; "reason" of the end; "waits": behind the last piece, until the request is cancelled; "inputs": the answer is what the model was given, as JSON; "fails": after so many pieces.
 # Characters are the tokens of prompts: their numbers are the ids.
 SCRIPTED = '''
 import json
 import threading
+import time
 import numpy as np
 import triton_python_backend_utils as pb_utils
 
@@ -98,6 +99,8 @@ class TritonPythonModel:
                     "top": [other] * sampling["logprobs"]}])], dtype=object)
             sender.send(pb_utils.InferenceResponse(
                 [pb_utils.Tensor(name, value) for name, value in values.items() if name in wanted]))
+        while script.get("waits") and not sender.is_cancelled():
+            time.sleep(0.01)
         sender.send(flags=done)
 
     def execute(self, requests):

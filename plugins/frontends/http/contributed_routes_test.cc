@@ -83,6 +83,59 @@ TEST_F(ContributedRoutesTest, MethodsOfAPathMayBelongToDifferentCategories) {
   EXPECT_NE(counted.find("category=model-repository"), std::string::npos) << counted;
 }
 
+TEST_F(ContributedRoutesTest, AStreamThatIsCutOffIsCountedAndLogged) {
+  host_.options().set_bytes("max_stream_backlog_bytes", 1 << 20);
+  Provider provider({{"/a", kHttpGet, "x.stream"}});
+  std::atomic<bool> is_cut{false};
+  std::vector<std::thread> threads;
+  provider.answer = [&](std::string_view, HttpExchange& exchange) {
+    exchange.begin({});
+    threads.emplace_back([&] {
+      while (exchange.write(std::string(1000, 'x')).ok()) {
+      }
+      is_cut = true;
+      exchange.end();
+    });
+  };
+  start();
+  bring("streams", provider);
+  HttpClient slow(port(), 4096);
+  slow.send(request("GET", "/a"));
+  EXPECT_TRUE(eventually([&] { return is_cut.load(); }));
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(eventually([&] {
+    return host_.log().contains("a stream was cut off, because more than 1048576 bytes wait for its client");
+  }));
+  double count = 0;
+  for (const auto& [name, value] : test::RecordedMetrics(*frontend_).values())
+    count += name.starts_with("atoll_http_slow_streams_total") ? value : 0;
+  EXPECT_EQ(count, 1);
+}
+
+TEST_F(ContributedRoutesTest, AStreamLearnsOfTheServersEndInTime) {
+  Provider provider({{"/a", kHttpGet, "x.stream"}});
+  std::vector<std::thread> threads;
+  provider.answer = [&](std::string_view, HttpExchange& exchange) {
+    exchange.begin({});
+    EXPECT_TRUE(exchange.write("first ").ok());
+    threads.emplace_back([&] {
+      while (!exchange.cancellation().cancelled()) std::this_thread::yield();
+      EXPECT_TRUE(exchange.write("last").ok());
+      exchange.end();
+    });
+  };
+  start();
+  bring("streams", provider);
+  HttpClient client(port());
+  client.send(request("GET", "/a"));
+  EXPECT_TRUE(eventually([&] { return calls() == 1; }));
+  catalog_.set_exiting(true);
+  host_.gate().close();
+  frontend_->drain(host_.clock().now_ns() + kNsPerSecond);
+  EXPECT_EQ(client.receive().body, "first last");
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST_F(ContributedRoutesTest, WholePathsAndPrefixes) {
   Provider provider({{"/a", kHttpGet | kHttpPost, "metadata"},
                      {"/ui/*", kHttpGet, "x.ui"},

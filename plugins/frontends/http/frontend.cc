@@ -96,6 +96,9 @@ void HttpFrontend::collect(MetricSink& sink) const noexcept {
   sink.family("atoll_http_refused_connections_total", "HTTP connections refused because of max_connections.",
               MetricKind::kCounter);
   sink.sample(of_instance, static_cast<double>(server_->refused_connections()));
+  sink.family("atoll_http_slow_streams_total", "Streams cut off because their clients took them too slowly.",
+              MetricKind::kCounter);
+  sink.sample(of_instance, static_cast<double>(frontend_->slow_streams->count()));
   sink.family("atoll_http_requests_total",
               "HTTP requests answered, by category of the call and class of status.", MetricKind::kCounter);
   constexpr std::string_view kClassNames[RequestCounters::kClasses] = {"1xx", "2xx", "3xx", "4xx", "5xx"};

@@ -112,6 +112,7 @@ void GenerateCall::on_response(Response* response, uint32_t flags) noexcept {
 
 void GenerateCall::cut() noexcept {
   dropping_ = true;
+  context_.frontend.slow_streams->report(context_.frontend.settings.max_stream_backlog_bytes);
   push(event(error_json(cat("the client takes its stream too slowly: more than ",
                             context_.frontend.settings.max_stream_backlog_bytes,
                             " bytes wait for it, and the request was cancelled"))),

@@ -20,6 +20,9 @@ class GenerateCall final : public ModelCall {
   // --- Call ---
   void on_written() noexcept override;
   void on_gone() noexcept override;
+  void on_closing_soon() noexcept override {
+    if (streams_ && !final_seen_here_) infer_.request.cancellation.cancel();
+  }
   void on_stream_written(size_t bytes) noexcept override;
 
   // --- Posted ---

@@ -9,6 +9,7 @@
 #include "frontends/common/management/management.h"
 #include "frontends/http/contributed_routes.h"
 #include "frontends/http/settings.h"
+#include "frontends/http/slow_streams.h"
 
 namespace atl::frontends::http {
 
@@ -18,6 +19,7 @@ struct HttpContext {
   ServerAccess server;
   CallGate& calls;
   std::unique_ptr<LargeWork> large_work = std::make_unique<LargeWork>();
+  std::unique_ptr<SlowStreams> slow_streams = std::make_unique<SlowStreams>(host);
   std::unique_ptr<ContributedRoutes> routes = std::make_unique<ContributedRoutes>(host);
 };
 

@@ -64,11 +64,11 @@ HttpHeader RouteCall::header(uint32_t index) const noexcept {
 // --- the answer, on the provider's thread ---
 
 void RouteCall::set_head(const HttpReply& reply) noexcept {
-  http_status_ = reply.status >= 200 && reply.status <= 599 ? reply.status : 500;
-  if (is_field_value(reply.content_type)) content_type_ = reply.content_type;
+  head_.http_status = reply.status >= 200 && reply.status <= 599 ? reply.status : 500;
+  if (is_field_value(reply.content_type)) head_.content_type = reply.content_type;
   for (const HttpHeader& header : reply.headers) {
     if (!is_token(header.name) || !is_field_value(header.value)) continue;
-    headers_ += cat(header.name, ": ", header.value, "\r\n");
+    head_.headers += cat(header.name, ": ", header.value, "\r\n");
   }
 }
 
@@ -83,9 +83,9 @@ void RouteCall::answer(const HttpReply& reply, std::string body) noexcept {
 }
 
 void RouteCall::answer_error(const Status& status, uint32_t retry_after_ms) noexcept {
-  http_status_ = http_status(status.code());
-  content_type_ = kJsonType;
-  retry_after_ms_ = retry_after_ms;
+  head_.http_status = http_status(status.code());
+  head_.content_type = kJsonType;
+  head_.retry_after_ms = retry_after_ms;
   deliver(error_json(client_text(status)), Outbox::kEnd);
 }
 
@@ -96,7 +96,8 @@ void RouteCall::begin(const HttpReply& reply) noexcept {
 }
 
 Status RouteCall::write(std::string piece) noexcept {
-  if (cancellation_.cancelled()) return Status(Code::kCancelled, "the client has gone");
+  if (cancellation_.cancelled() && !closes_soon_.load(std::memory_order_acquire))
+    return Status(Code::kCancelled, "the client has gone");
   if (piece.empty()) return {};
   const uint64_t most = context_.frontend.settings.max_stream_backlog_bytes;
   if (!outbox_.has_room(piece.size(), most)) {
@@ -126,13 +127,14 @@ void RouteCall::flush() noexcept {
   const bool ended = (marks & Outbox::kEnd) != 0;
   // Each of these may end the exchange; this object stays, as its answer is open.
   if (channel_ != nullptr && (marks & Outbox::kCut) != 0) {
+    context_.frontend.slow_streams->report(context_.frontend.settings.max_stream_backlog_bytes);
     channel_->cut();
   } else if (channel_ != nullptr && streams_ && !no_body_) {
     send_pieces(std::move(pieces), ended);
   } else if (channel_ != nullptr && !std::exchange(answered_, true)) {
     // Whole, or to HEAD, which gets nothing of the pieces.
     const bool is_whole = !streams_ && !pieces.empty();
-    channel_->answer_text(reply_head(), is_whole ? std::move(pieces.front()) : std::string());
+    channel_->answer_text(head_.reply(), is_whole ? std::move(pieces.front()) : std::string());
   }
   if (ended) {
     done(kAnswering);
@@ -142,18 +144,11 @@ void RouteCall::flush() noexcept {
 }
 
 void RouteCall::send_pieces(std::vector<std::string> pieces, bool ended) noexcept {
-  if (!std::exchange(answered_, true)) channel_->begin_stream(reply_head());
+  if (!std::exchange(answered_, true)) channel_->begin_stream(head_.reply());
   for (std::string& piece : pieces) {
     if (channel_ != nullptr) channel_->stream(std::move(piece));
   }
   if (ended && channel_ != nullptr) channel_->end_stream();
-}
-
-ReplyHead RouteCall::reply_head() const noexcept {
-  return {.http_status = http_status_,
-          .content_type = content_type_,
-          .extra = headers_,
-          .retry_after_ms = retry_after_ms_};
 }
 
 void RouteCall::on_written() noexcept {
@@ -161,8 +156,15 @@ void RouteCall::on_written() noexcept {
   done(kExchange);
 }
 
+void RouteCall::on_closing_soon() noexcept {
+  if (!streams_ || !answered_ || (open_parts_ & kAnswering) == 0) return;
+  closes_soon_.store(true, std::memory_order_release);
+  cancellation_.cancel();
+}
+
 void RouteCall::on_gone() noexcept {
   channel_ = nullptr;
+  closes_soon_.store(false, std::memory_order_release);
   if ((open_parts_ & kAnswering) != 0) cancellation_.cancel();
   done(kExchange);
 }

@@ -1,6 +1,7 @@
 /// One request that another plugin answers.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@ class RouteCall final : public HttpExchange, public Call, public Posted {
   void run(Channel& channel) noexcept override;
   void on_written() noexcept override;
   void on_gone() noexcept override;
+  void on_closing_soon() noexcept override;
   void on_stream_written(size_t bytes) noexcept override { outbox_.written(bytes); }
 
   // --- Posted ---
@@ -49,6 +51,21 @@ class RouteCall final : public HttpExchange, public Call, public Posted {
   /// What is still to happen before this object may be freed.
   enum Part : uint32_t { kHandling = 1, kAnswering = 2, kExchange = 4 };
 
+  /// Of the answer; copied, as the provider only lends it.
+  struct Head {
+    int http_status = 200;
+    std::string content_type;
+    std::string headers;  ///< as lines
+    uint32_t retry_after_ms = 0;
+
+    ReplyHead reply() const noexcept {
+      return {.http_status = http_status,
+              .content_type = content_type,
+              .extra = headers,
+              .retry_after_ms = retry_after_ms};
+    }
+  };
+
   ~RouteCall() = default;
 
   void answer_error(const Status& status, uint32_t retry_after_ms) noexcept;
@@ -58,7 +75,6 @@ class RouteCall final : public HttpExchange, public Call, public Posted {
   /// Gives it to the connection. [connection]
   void flush() noexcept;
   void send_pieces(std::vector<std::string> pieces, bool ended) noexcept;
-  ReplyHead reply_head() const noexcept;
   void done(uint32_t part) noexcept;
 
   ThreadContext& context_;
@@ -77,11 +93,10 @@ class RouteCall final : public HttpExchange, public Call, public Posted {
   Cancellation cancellation_;
 
   // Written before the first deliver().
-  int http_status_ = 200;
-  std::string content_type_;
-  std::string headers_;
-  uint32_t retry_after_ms_ = 0;
+  Head head_;
   bool streams_ = false;
+
+  std::atomic<bool> closes_soon_{false};  ///< cancelled, but its client still reads
 
   Outbox outbox_;
 };

@@ -374,6 +374,7 @@ TEST_F(ServerTest, CountsConnectionsAndRequests) {
            std::map<std::string, double>{
                {"atoll_http_connections{instance=http}", 1},
                {"atoll_http_refused_connections_total{instance=http}", 0},
+               {"atoll_http_slow_streams_total{instance=http}", 0},
                {"atoll_http_requests_total{instance=http,category=inference,status=2xx}", 2},
                {"atoll_http_requests_total{instance=http,category=inference,status=4xx}", 1},
                {"atoll_http_requests_total{instance=http,category=health,status=2xx}", 1},

@@ -62,13 +62,15 @@ Status OpenAiRoutes::start() {
   ATOLL_RETURN_IF_ERROR(tracing_.open());
   catalog_ = std::move(catalog).value();
   slow_ = std::move(slow).value();
-  context_.emplace(host_, *catalog_, router_, tracing_, settings_.aliases, profiles_);
+  pings_.emplace(host_.clock(), *slow_, settings_.ping_interval_ns);
+  context_.emplace(host_, *catalog_, router_, tracing_, settings_.aliases, profiles_, *pings_);
   return {};
 }
 
 void OpenAiRoutes::stop() {
   if (slow_ != nullptr) stop_executor(slow_);
   context_.reset();
+  pings_.reset();
   tracing_.close();
   router_.close();
   catalog_.reset();

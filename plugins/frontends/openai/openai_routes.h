@@ -23,6 +23,7 @@ struct OpenAiSettings {
   TenantHeader tenant;
   ToolSyntax tool_syntax = ToolSyntax::kHermes;  ///< of models that do not say
   bool vllm_metrics = false;                     ///< metrics under the names of vLLM, too
+  int64_t ping_interval_ns = 15 * kNsPerSecond;  ///< 0: no pings
 };
 
 class OpenAiRoutes final : public HttpRoutes, public MetricSource {
@@ -61,6 +62,7 @@ class OpenAiRoutes final : public HttpRoutes, public MetricSource {
   ModelProfiles profiles_;
   std::optional<OpenAiContext> context_;
   SerialExecutorPtr slow_;  ///< for lists of models and large bodies
+  std::optional<StreamPings> pings_;
 };
 
 }  // namespace atl::frontends::openai

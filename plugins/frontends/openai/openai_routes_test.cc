@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <string>
+#include <thread>
+#include <tuple>
 #include <vector>
 
 #include "atoll/testing/followed_fake.h"
@@ -380,6 +382,29 @@ TEST_F(OpenAiRoutesTest, GeneratedTextsAreCounted) {
 TEST_F(OpenAiRoutesTest, AServerThatEndsTakesNothingNew) {
   scripted.host.gate().close();
   EXPECT_EQ(complete(R"({"model":"plain","prompt":"a"})").status, 503);
+}
+
+TEST(OpenAiPings, AStreamThatIsSilentSaysThatItLives) {
+  ScriptedRoutes scripted(kNsPerMs);
+  Request* held = nullptr;
+  scripted.tools->respond = [&](Request& request) { held = &request; };
+  for (const auto& [path, body, ping] :
+       {std::tuple("/v1/completions", R"({"model":"tools","prompt":"a","stream":true})", ": ping\n\n"),
+        std::tuple(
+            "/v1/messages",
+            R"({"model":"tools","max_tokens":5,"messages":[{"role":"user","content":"a"}],"stream":true})",
+            "event: ping\ndata: {\"type\":\"ping\"}\n\n")}) {
+    test::FakeHttpExchange exchange({"POST", path, {}, {}, body});
+    exchange.send_to(*scripted.routes, path);
+    ASSERT_NE(held, nullptr);
+    while (exchange.reply().body.find(ping) == std::string::npos) std::this_thread::yield();
+    Request& request = *std::exchange(held, nullptr);
+    send_piece(request, "x", 1, kFinal);
+    (void)request.release().ok();
+    EXPECT_TRUE(exchange.wait_end(std::chrono::minutes(1)));
+    EXPECT_TRUE(exchange.reply().body.starts_with(ping)) << exchange.reply().body;
+    EXPECT_EQ(exchange.problems(), std::vector<std::string>());
+  }
 }
 
 }  // namespace

@@ -22,6 +22,10 @@ constexpr OptionTable kOptions{
         .help(
             "How models write calls of tools in their texts, unless the parameter 'tool_call_parser' of a model's "
             "configuration says otherwise."),
+    option_duration("ping_interval", "15s")
+        .help(
+            "A stream that has said nothing for so long, such as one whose prompt is being computed, says that it "
+            "lives; 0s: never."),
     option_bool("vllm_metrics", false)
         .help(
             "Counts of generated texts under the names of vLLM, too (vllm:time_to_first_token_seconds and so on), as "
@@ -37,7 +41,8 @@ class OpenAi final : public Plugin {
     if (!tenant.ok()) return std::move(tenant).status();
     routes_.emplace(host_, OpenAiSettings{host_.options().get_map("aliases"), std::move(tenant).value(),
                                           *tool_syntax_of(host_.options().get_string("tool_call_parser")),
-                                          host_.options().get_bool("vllm_metrics")});
+                                          host_.options().get_bool("vllm_metrics"),
+                                          host_.options().get_duration_ns("ping_interval")});
     return {};
   }
   Status start() override { return routes_->start(); }

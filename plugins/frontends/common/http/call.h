@@ -60,6 +60,9 @@ class Call {
   virtual void on_written() noexcept = 0;
   /// The client has gone, or is being sent away; whatever was not written will not be.
   virtual void on_gone() noexcept = 0;
+  /// The connection will be closed soon, because the server ends. A stream is cancelled; what it says to its end still
+  /// reaches the client.
+  virtual void on_closing_soon() noexcept {}
   /// So many more bytes given to stream() have been written.
   virtual void on_stream_written(size_t /*bytes*/) noexcept {}
 

@@ -36,6 +36,8 @@ class Connection final : public Posted, public std::enable_shared_from_this<Conn
   void tick(int64_t now_ns) noexcept;
   /// The worker exits or leaves. Exiting: closes it now if no call runs, else after the present answer.
   void drain() noexcept;
+  /// It will be closed soon; a running call learns of it.
+  void close_soon() noexcept { exchange_.close_soon(); }
   /// At once; a running call learns that its client is gone.
   void close() noexcept;
 

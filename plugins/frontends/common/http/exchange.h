@@ -45,6 +45,10 @@ class Exchange final : public Channel {
   void write() noexcept;
   /// The connection is closed; the call learns that its client is gone.
   void drop() noexcept;
+  /// It will be closed soon.
+  void close_soon() noexcept {
+    if (is_running_ && call_ != nullptr) call_->on_closing_soon();
+  }
 
   // --- Channel ---
   const RequestHead& head() const noexcept override { return reader_.head(); }

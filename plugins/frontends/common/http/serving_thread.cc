@@ -16,6 +16,9 @@ namespace {
 
 /// Connections are looked at so many times within the shortest of their timeouts, and each second at least.
 constexpr int64_t kTicksPerTimeout = 8;
+/// So long before the end of a drain streams are cancelled, so that their last event says why they end; of a short drain
+/// its last quarter.
+constexpr int64_t kLastWordsNs = 500 * kNsPerMs;
 
 void refuse(const Application& application, int fd) {
   ReplyHead reply{.http_status = 503};
@@ -67,6 +70,8 @@ void ServingThread::for_each_connection(Function function) {
 
 void ServingThread::drain(int64_t deadline_ns, bool exiting) {
   drain_deadline_ns_ = deadline_ns;
+  const int64_t left_ns = std::max<int64_t>(deadline_ns - server.host.clock().now_ns(), 0);
+  last_words_ns_ = deadline_ns - std::min(kLastWordsNs, left_ns / 4);
   leave_by_ns_ = std::min(server.host.clock().now_ns() + server.options.leave_grace_ns, deadline_ns);
   stage_ = exiting ? Stage::kExiting : Stage::kLeaving;
   run([this] {
@@ -151,7 +156,8 @@ void ServingThread::start_tick() {
   int64_t interval = std::min(options.header_timeout_ns, options.idle_timeout_ns) / kTicksPerTimeout;
   interval = std::clamp<int64_t>(interval, kNsPerMs, kNsPerSecond);
   if (stage() != Stage::kServing) {
-    interval = std::clamp<int64_t>(drain_deadline_ns_ - now, kNsPerMs, interval);
+    const int64_t next_ns = has_cancelled_streams_ ? drain_deadline_ns_ : last_words_ns_;
+    interval = std::clamp<int64_t>(next_ns - now, kNsPerMs, interval);
   }
   loop.set(*this, now + interval);
 }
@@ -164,6 +170,8 @@ void ServingThread::on_time() noexcept {
     buffers.free_unused();
   }
   const bool over = stage() != Stage::kServing && now >= drain_deadline_ns_;
+  if (stage() != Stage::kServing && now >= last_words_ns_ && !std::exchange(has_cancelled_streams_, true))
+    for_each_connection([](Connection& connection) { connection.close_soon(); });
   for_each_connection([&](Connection& connection) {
     if (over) {
       connection.close();

@@ -84,6 +84,8 @@ class ServingThread final : public ServerThread, private Timer, private TurnEnd 
   std::atomic<int64_t> leave_by_ns_{0};
   std::atomic<bool> closed_{false};
   std::atomic<int64_t> drain_deadline_ns_{0};
+  std::atomic<int64_t> last_words_ns_{0};  ///< when streams are cancelled, a little before that
+  bool has_cancelled_streams_ = false;
   int64_t unused_since_ns_ = 0;  ///< when unused buffers were freed last
   int64_t logged_full_ns_ = 0;   ///< when refusals were told last; 0: never
   std::thread thread_;

@@ -53,6 +53,8 @@ class AnswerFormat {
   virtual void close(uint32_t choice, const AnswerChoice& answer, std::string& out) = 0;
   /// The last of all.
   virtual void end(std::span<const AnswerChoice> choices, const Usage& usage, std::string& out) = 0;
+  /// Says nothing, in a stream that is silent for long.
+  virtual std::string ping() const { return ": ping\n\n"; }
   /// In place of end().
   virtual void failure(const ApiError& error, std::string& out) = 0;
 };

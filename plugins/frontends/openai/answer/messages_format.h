@@ -23,6 +23,7 @@ class MessagesFormat final : public AnswerFormat {
   void close(uint32_t choice, const AnswerChoice& answer, std::string& out) override;
   void end(std::span<const AnswerChoice> choices, const Usage& usage, std::string& out) override;
   void failure(const ApiError& error, std::string& out) override;
+  std::string ping() const override { return "event: ping\ndata: {\"type\":\"ping\"}\n\n"; }
 
  private:
   enum class Block { kNone, kText, kTool };

@@ -58,7 +58,7 @@ class CompletionCall::Choice final : public InnerRequest {
  private:
   void on_response(Response* response, uint32_t) noexcept override {
     if (response == nullptr || text.is_complete() || call_.has_failed()) return;
-    if (!response->error.ok()) return call_.fail(error_of(response->error, request.retry_after_ms));
+    if (!response->error.ok()) return call_.fail_with(response->error, request.retry_after_ms);
     Status status = guarded("reading the model's answer", [&] { return read(*response); });
     if (!status.ok()) return call_.fail(error_of(status));
     // The model may go on for long behind the end that the client sees.
@@ -96,7 +96,7 @@ class CompletionCall::Choice final : public InnerRequest {
   }
   /// A piece of text has come. \param tokens  that it has; 0: not known
   void count(uint64_t tokens) noexcept {
-    GenerationCounts& counts = *call_.counts_;
+    TextCounts& counts = *call_.counts_;
     const int64_t now_ns = call_.context().host.clock().now_ns();
     if (last_ns_ == 0) {
       counts.first_token.add(now_ns - call_.begin_ns_);
@@ -135,7 +135,8 @@ CompletionCall::CompletionCall(OpenAiContext& context, HttpExchange& exchange, G
       request_(std::move(request)),
       format_(std::move(format)),
       begin_ns_(context.host.clock().now_ns()),
-      counts_(context.metrics.of(this->model().info().name)) {}
+      counts_(context.metrics.of(this->model().info().name)),
+      written_ns_(begin_ns_) {}
 
 CompletionCall::~CompletionCall() = default;
 
@@ -184,7 +185,10 @@ void CompletionCall::start(OpenAiContext& context, HttpExchange& exchange, Gener
     request.sampling.push_back({"skip_special_tokens", "false"});
   auto* const call = new CompletionCall(context, exchange, std::move(request), std::move(format),
                                         std::move(head), std::move(model), std::move(pass));
-  call->run(call->choices_, [call] { call->make_choices(); });
+  call->run(call->choices_, [call] {
+    call->make_choices();
+    if (call->request_.stream) call->context().pings.add(*call);
+  });
 }
 
 void CompletionCall::make_choices() {
@@ -270,12 +274,26 @@ void CompletionCall::write_events(Choice& choice, std::string& events) {
 void CompletionCall::send(std::string events) {
   if (!std::exchange(begun_, true))
     exchange().begin({.content_type = kEventStreamType, .headers = kStreamHeaders});
+  if (events.empty()) return;
+  written_ns_ = context().host.clock().now_ns();
   // If the client has gone or is too slow, the exchange is cancelled, and the requests with it.
-  if (!events.empty()) (void)exchange().write(std::move(events)).ok();
+  (void)exchange().write(std::move(events)).ok();
+}
+
+void CompletionCall::ping(int64_t silent_since_ns) noexcept {
+  std::lock_guard lock(mutex_);
+  if (written_ns_ > silent_since_ns || has_failed()) return;
+  (void)guarded("writing a ping", [&] {
+    send(format_->ping());
+    return Status();
+  }).ok();
 }
 
 void CompletionCall::close(Choice& choice) {
   if (has_failed()) return;
+  // A model that was told to stop may end as if it had said everything.
+  if (!choice.text.is_complete() && exchange().cancellation().cancelled())
+    return fail_with(Status(Code::kCancelled, "The request was cancelled."));
   AnswerChoice& answer = choice.answer;
   choice.text.finish();
   answer.stop = choice.text.stop();
@@ -303,6 +321,7 @@ void CompletionCall::close(Choice& choice) {
 }
 
 void CompletionCall::finish(const ApiError* failure) noexcept {
+  context().pings.remove(*this);
   if (failure != nullptr && !begun_) return answer_error(exchange(), *failure, format_->error_json());
   std::string last;
   Status written = guarded("writing the answer", [&] {

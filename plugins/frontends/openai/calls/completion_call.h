@@ -9,11 +9,12 @@
 
 #include "frontends/openai/answer/answer_format.h"
 #include "frontends/openai/calls/group_call.h"
+#include "frontends/openai/calls/stream_pings.h"
 #include "frontends/openai/request/generation_request.h"
 
 namespace atl::frontends::openai {
 
-class CompletionCall final : public GroupCall {
+class CompletionCall final : public GroupCall, private PingedStream {
  public:
   /// Answers the exchange, now or later. [any]
   /// \param model  of role kChat or kCompletion, which refusal() has nothing against
@@ -45,6 +46,7 @@ class CompletionCall final : public GroupCall {
   void write_events(Choice& choice, std::string& events);
   /// To the client of a stream.
   void send(std::string events);
+  void ping(int64_t silent_since_ns) noexcept override;
   void finish(const ApiError* failure) noexcept override;
   void write_end(const ApiError* failure, std::string& last);
 
@@ -52,13 +54,14 @@ class CompletionCall final : public GroupCall {
   const std::unique_ptr<AnswerFormat> format_;
   OutputNames names_;
   const int64_t begin_ns_;  ///< of the call, by the host's clock
-  const std::shared_ptr<GenerationCounts> counts_;
+  const std::shared_ptr<TextCounts> counts_;
   std::vector<std::string> prompts_;     ///< encoded; inputs of the choices point there
   std::vector<std::string> sampling_;    ///< likewise, by choice of a prompt
   std::string messages_, chat_options_;  ///< likewise
   std::vector<std::unique_ptr<Choice>> choices_;
-  std::mutex mutex_;    ///< guards begun_, the format and the order of what is written
+  std::mutex mutex_;    ///< guards what follows, the format and the order of what is written
   bool begun_ = false;  ///< the stream
+  int64_t written_ns_;  ///< when something was written last
 };
 
 }  // namespace atl::frontends::openai

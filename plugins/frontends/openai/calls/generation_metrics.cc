@@ -9,45 +9,45 @@ struct Histogram {
   const char* name;
   const char* vllm_name;
   const char* help;
-  DurationCounts GenerationCounts::*counts;
+  DurationCounts TextCounts::*counts;
 };
 constexpr Histogram kHistograms[] = {
     {"atoll_openai_time_to_first_token_seconds", "vllm:time_to_first_token_seconds",
-     "Time from a call to the first piece of its text.", &GenerationCounts::first_token},
+     "Time from a call to the first piece of its text.", &TextCounts::first_token},
     {"atoll_openai_inter_token_latency_seconds", "vllm:inter_token_latency_seconds",
-     "Time from one token of a text to the next.", &GenerationCounts::between},
+     "Time from one token of a text to the next.", &TextCounts::between},
     {"atoll_openai_request_duration_seconds", "vllm:e2e_request_latency_seconds",
-     "Time from a call to the end of its text.", &GenerationCounts::request},
+     "Time from a call to the end of its text.", &TextCounts::request},
 };
 
 struct Counter {
   const char* name;
   const char* vllm_name;
   const char* help;
-  std::atomic<uint64_t> GenerationCounts::*count;
+  std::atomic<uint64_t> TextCounts::*count;
 };
 constexpr Counter kCounters[] = {
     {"atoll_openai_prompt_tokens_total", "vllm:prompt_tokens_total",
-     "Tokens of prompts, as the model says how many there are.", &GenerationCounts::prompt_tokens},
+     "Tokens of prompts, as the model says how many there are.", &TextCounts::prompt_tokens},
     {"atoll_openai_cached_prompt_tokens_total", "vllm:prefix_cache_hits_total",
-     "Tokens of prompts that the model took from its prefix cache.", &GenerationCounts::cached_tokens},
+     "Tokens of prompts that the model took from its prefix cache.", &TextCounts::cached_tokens},
     {"atoll_openai_generated_tokens_total", "vllm:generation_tokens_total",
-     "Tokens of generated texts, as the model says how many there are.", &GenerationCounts::generated_tokens},
+     "Tokens of generated texts, as the model says how many there are.", &TextCounts::generated_tokens},
     {nullptr, "vllm:prefix_cache_queries_total",
-     "Tokens of prompts that were looked for in the prefix cache.", &GenerationCounts::prompt_tokens},
+     "Tokens of prompts that were looked for in the prefix cache.", &TextCounts::prompt_tokens},
 };
 
 struct Gauge {
   const char* name;
   const char* vllm_name;
   const char* help;
-  std::atomic<int64_t> GenerationCounts::*count;
+  std::atomic<int64_t> TextCounts::*count;
 };
 constexpr Gauge kGauges[] = {
     {"atoll_openai_requests_waiting", "vllm:num_requests_waiting", "Requests whose text has not begun.",
-     &GenerationCounts::waiting},
+     &TextCounts::waiting},
     {"atoll_openai_requests_running", "vllm:num_requests_running",
-     "Requests whose text has begun and not ended.", &GenerationCounts::running},
+     "Requests whose text has begun and not ended.", &TextCounts::running},
 };
 
 }  // namespace
@@ -67,10 +67,10 @@ void DurationCounts::show(MetricSink& sink, std::string_view label, std::string_
                  {kBounds, counts, static_cast<double>(sum_ns_.load(std::memory_order_relaxed)) / 1e9});
 }
 
-std::shared_ptr<GenerationCounts> GenerationMetrics::of(const std::string& model) {
+std::shared_ptr<TextCounts> GenerationMetrics::of(const std::string& model) {
   std::lock_guard lock(mutex_);
-  std::shared_ptr<GenerationCounts>& counts = by_model_[model];
-  if (counts == nullptr) counts = std::make_shared<GenerationCounts>();
+  std::shared_ptr<TextCounts>& counts = by_model_[model];
+  if (counts == nullptr) counts = std::make_shared<TextCounts>();
   return counts;
 }
 

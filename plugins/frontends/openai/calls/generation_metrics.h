@@ -31,7 +31,7 @@ class DurationCounts {
 };
 
 /// Of one model. A request is one choice of one prompt.
-struct GenerationCounts {
+struct TextCounts {
   DurationCounts first_token;  ///< from the call to the first piece of text
   DurationCounts between;      ///< from piece to piece, divided by the tokens of the later one
   DurationCounts request;      ///< from the call to the end, if it is none by failure
@@ -43,13 +43,13 @@ struct GenerationCounts {
 class GenerationMetrics {
  public:
   /// The counts of a model; made at its first request. [any]
-  std::shared_ptr<GenerationCounts> of(const std::string& model);
+  std::shared_ptr<TextCounts> of(const std::string& model);
   /// \param with_vllm_names  everything a second time, as dashboards made for vLLM ask for it
   void collect(MetricSink& sink, bool with_vllm_names) const noexcept;
 
  private:
   mutable std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<GenerationCounts>> by_model_;
+  std::map<std::string, std::shared_ptr<TextCounts>> by_model_;
 };
 
 }  // namespace atl::frontends::openai

@@ -135,6 +135,12 @@ void GroupCall::submit(InnerRequest& inner) noexcept {
   inner.infer(ModelRef(model_.model.get()));
 }
 
+void GroupCall::fail_with(const Status& status, uint32_t retry_after_ms) noexcept {
+  if (status.code() == Code::kCancelled && context_.catalog.exiting())
+    return fail(error_of(unavailable("The server ends, and has cut this answer off.")));
+  fail(error_of(status, retry_after_ms));
+}
+
 void GroupCall::fail(ApiError error) noexcept {
   {
     std::lock_guard lock(mutex_);

@@ -24,6 +24,7 @@
 #include "frontends/openai/answer/answer_format.h"
 #include "frontends/openai/api_error.h"
 #include "frontends/openai/calls/generation_metrics.h"
+#include "frontends/openai/calls/stream_pings.h"
 #include "frontends/openai/model_profile.h"
 #include "frontends/openai/request/generation_request.h"
 
@@ -32,13 +33,14 @@ namespace atl::frontends::openai {
 /// What calls need of the plugin. Outlives them.
 struct OpenAiContext {
   OpenAiContext(Host& of, ModelCatalog& models, RouterSlot& route, Followed<Tracing>& traces,
-                const std::map<std::string, std::string>& names, ModelProfiles& known)
+                const std::map<std::string, std::string>& names, ModelProfiles& known, StreamPings& signs)
       : host(of),
         catalog(models),
         router(route),
         tracing(traces),
         aliases(names),
         profiles(known),
+        pings(signs),
         started_s(of.clock().wall_ns() / kNsPerSecond) {}
 
   Host& host;
@@ -47,6 +49,7 @@ struct OpenAiContext {
   Followed<Tracing>& tracing;
   const std::map<std::string, std::string>& aliases;
   ModelProfiles& profiles;
+  StreamPings& pings;
   const int64_t started_s;  ///< Unix time
   GenerationMetrics metrics;
   std::atomic<uint64_t> unknown_fields{0};  ///< of all requests
@@ -133,6 +136,8 @@ class GroupCall {
   }
   /// One request has ended. The call, and so the request, may be gone when this returns. [any]
   void part_done() noexcept;
+  /// As fail(). \param status  of a response; of a server that ends it becomes the reason for that
+  void fail_with(const Status& status, uint32_t retry_after_ms = 0) noexcept;
   /// The call as a whole fails; the first failure counts. Its other requests are cancelled. [any, in a response]
   void fail(ApiError error) noexcept;
   bool has_failed() const noexcept { return failed_.load(std::memory_order_acquire); }

@@ -18,7 +18,7 @@ class QuestionCall::Item final : public InnerRequest {
  private:
   void on_response(Response* response, uint32_t) noexcept override {
     if (response == nullptr || call_.has_failed()) return;
-    if (!response->error.ok()) return call_.fail(error_of(response->error, request.retry_after_ms));
+    if (!response->error.ok()) return call_.fail_with(response->error, request.retry_after_ms);
     Status status = guarded("reading the model's answer", [&] { return read(*response); });
     if (!status.ok()) call_.fail(error_of(status));
   }

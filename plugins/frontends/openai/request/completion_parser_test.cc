@@ -128,6 +128,24 @@ TEST(RequestParser, BodiesThatAreNoObjectsAreRefused) {
   }
 }
 
+TEST(RequestParser, DeepBodiesAreRefused) {
+  const std::string levels(100'000, '[');
+  for (const std::string field : {"logit_bias", "tools", "chat_template_kwargs", "x"}) {
+    const auto found = read_completion(cat(R"({"model":"m","messages":[{"role":"user","content":"a"}],")",
+                                           field, "\":", levels, std::string(levels.size(), ']'), "}"),
+                                       true);
+    ASSERT_TRUE(std::holds_alternative<ApiError>(found)) << field;
+    EXPECT_NE(std::get<ApiError>(found).message.find("levels"), std::string::npos);
+  }
+  EXPECT_EQ(read(R"("x":"[[[[\"[[","seed":1)").seed, 1) << "what stands in a text has no levels";
+  EXPECT_EQ(read(cat(R"("x":)", std::string(199, '['), std::string(199, ']'))).unknown_fields, 1u);
+}
+
+TEST(RequestParser, StopStringsAreShort) {
+  EXPECT_EQ(read(cat(R"("stop":")", std::string(1024, 'x'), "\"")).stops.size(), 1u);
+  EXPECT_EQ(wrong(cat(R"("stop":")", std::string(1025, 'x'), "\"")), "stop");
+}
+
 TEST(RequestParser, UnknownFieldsAreCounted) {
   EXPECT_EQ(read(R"("x":1,"y":null,"user":"me","store":true)").unknown_fields, 2u);
 }

@@ -114,7 +114,8 @@ void read_stops(Fields& fields, const char* name, GenerationRequest& request) {
   const CheckedValue* const value = fields.find(name);
   if (value == nullptr) return;
   const auto add = [&](const CheckedValue& one) {
-    const bool is_text = one.IsString() && one.GetStringLength() != 0;
+    const bool is_text =
+        one.IsString() && one.GetStringLength() != 0 && one.GetStringLength() <= kMostStopBytes;
     if (is_text) request.stops.emplace_back(text_of(one));
     return is_text;
   };
@@ -123,7 +124,7 @@ void read_stops(Fields& fields, const char* name, GenerationRequest& request) {
                             : add(*value);
   if (!is_right)
     fields.fail(wrong_field(name, cat("'", name, "' has to be a string or a list of at most ", kMostStops,
-                                      " strings, none of them empty.")));
+                                      " strings of 1 to ", kMostStopBytes, " bytes.")));
 }
 
 void read_format(Fields& fields, const CheckedValue& format, const char* where, GenerationRequest& request) {

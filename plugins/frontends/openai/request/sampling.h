@@ -11,6 +11,7 @@ namespace atl::frontends::openai {
 
 inline constexpr int64_t kMostTokens = 2'147'483'647;
 inline constexpr int64_t kMostStops = 16;
+inline constexpr int64_t kMostStopBytes = 1024;
 
 /// Reads the fields of sampling that all APIs have under the same names.
 void read_sampling(Fields& fields, GenerationRequest& request);

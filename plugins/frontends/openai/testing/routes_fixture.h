@@ -22,7 +22,7 @@ namespace atl::frontends::openai {
 /// "labels" answer as the test says.
 class ScriptedRoutes {
  public:
-  ScriptedRoutes() {
+  explicit ScriptedRoutes(int64_t ping_interval_ns = 0) {
     canned = &catalog.add(language_model("canned", /*decoupled=*/true));
     canned->respond = [](Request& request) {
       send_piece(request, "Hel", 1, 0);
@@ -57,7 +57,8 @@ class ScriptedRoutes {
     OpenAiSettings settings{{{"gpt-4o", "canned"}, {"lost", "gone"}},
                             TenantHeader::parse("x-tenant").value(),
                             ToolSyntax::kHermes,
-                            /*vllm_metrics=*/true};
+                            /*vllm_metrics=*/true,
+                            ping_interval_ns};
     routes = std::make_unique<OpenAiRoutes>(host, std::move(settings));
     EXPECT_TRUE(routes->start().ok());
   }

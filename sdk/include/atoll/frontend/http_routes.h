@@ -97,8 +97,8 @@ class HttpExchange {
   /// The body as it was sent: a Content-Encoding is not undone. Aligned to 64 bytes; 64 bytes behind it may
   /// be read.
   virtual std::span<const std::byte> body() const noexcept = 0;
-  /// Cancelled when the client has gone or was sent away. End the exchange soon then: nobody reads the
-  /// answer. Whoever listens calls stop_listening() before ending the exchange, and does not end it inside
+  /// Cancelled when the client has gone or was sent away, and, of an answer in pieces, shortly before a server
+  /// that ends closes its connection. End the exchange soon then; write() says whether anybody reads the answer. Whoever listens calls stop_listening() before ending the exchange, and does not end it inside
   /// on_cancel().
   virtual Cancellation& cancellation() noexcept = 0;
 
