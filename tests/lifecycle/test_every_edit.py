@@ -41,6 +41,8 @@ TAKES_AWAY = {
     ("metrics", "listen"): ({"metrics"}, "that is what switching it off means"),
     ("grpc", "use_ssl"): ({GRPC}, "who speaks without TLS is not heard any more"),
     ("grpc", "use_ssl_mutual"): ({GRPC}, "the same"),
+    ("http", "use_ssl"): ({HTTP}, "the same"), ("http", "use_ssl_mutual"): ({HTTP}, "the same"),
+    ("metrics", "use_ssl"): ({"metrics"}, "the same"), ("metrics", "use_ssl_mutual"): ({"metrics"}, "the same"),
     ("repository", "namespacing"): ({"*"}, "models have other names with it"),
     ("models", "namespacing"): ({"*"}, "the same"),
     ("shared", "allow_client_shm"): ({"region"}, "what is switched off, for safety, must not go on"),
@@ -55,8 +57,8 @@ UNTRIED = {
     ("python", "cgroup"): "needs a control group that the server may write to",
     ("python", "run_as_user"): "needs root",
     ("onnxruntime", "library"): "there is one library",
-    ("grpc", "server_cert"): "goes with use_ssl", ("grpc", "server_key"): "the same",
-    ("grpc", "root_cert"): "goes with use_ssl_mutual",
+    **{(instance, option): "goes with use_ssl" for instance in ("grpc", "http", "metrics")
+       for option in ("server_cert", "server_key", "root_cert")},
 }
 # While an instance is not there: whose requests may fail, of models, or all of a transport's.
 GONE = {
@@ -276,6 +278,7 @@ def values(world, instance):
         ("grpc", "tenant_header"): "x-tenant", ("http", "tenant_header"): "x-tenant",
         ("grpc", "server_name"): "other", ("http", "server_name"): "other",
         ("http", "cors_allowed_origins"): ["https://example.org"],
+        **{(instance, "ssl_ciphers"): "ECDHE-RSA-AES256-GCM-SHA384" for instance in ("grpc", "http", "metrics")},
         ("metrics", "summary_quantiles"): ["0.5:0.05"], ("metrics", "duration_buckets"): ["0.1", "1"],
     }
     found = {}
@@ -292,7 +295,7 @@ def values(world, instance):
 
 def companions(world, instance, option):
     """Options that another one is valid with."""
-    if instance != "grpc" or option not in ("use_ssl", "use_ssl_mutual"):
+    if instance not in ("grpc", "http", "metrics") or option not in ("use_ssl", "use_ssl_mutual"):
         return {}
     if not (world.folder / "server.crt").exists():
         pki.make_pki(world.folder)

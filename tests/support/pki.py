@@ -18,20 +18,25 @@ def make_pki(folder):
                 "-keyout", folder / f"{authority}.key", "-out", folder / f"{authority}.crt")
     (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1")
     for name, authority in (("server", "ca"), ("client", "ca"), ("stranger", "other_ca")):
-        openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-keyout", folder / f"{name}.key",
-                "-out", folder / f"{name}.csr")
-        openssl("x509", "-req", "-days", 2, "-in", folder / f"{name}.csr", "-CA", folder / f"{authority}.crt",
-                "-CAkey", folder / f"{authority}.key", "-CAcreateserial", "-extfile", folder / "names",
-                "-out", folder / f"{name}.crt")
+        sign(folder, name, authority)
     return folder
 
 
-def tls_options(pki, mutual):
-    """Settings of the server's gRPC."""
-    options = [f'plugin.grpc.server_cert="{pki}/server.crt"', f'plugin.grpc.server_key="{pki}/server.key"']
+def sign(folder, name, authority="ca", days=2):
+    """A certificate of an authority of the folder, for this machine; with negative days it has expired."""
+    openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-keyout", folder / f"{name}.key",
+            "-out", folder / f"{name}.csr")
+    openssl("x509", "-req", "-days", days, "-in", folder / f"{name}.csr", "-CA", folder / f"{authority}.crt",
+            "-CAkey", folder / f"{authority}.key", "-CAcreateserial", "-extfile", folder / "names",
+            "-out", folder / f"{name}.crt")
+
+
+def tls_options(pki, mutual, plugin="grpc"):
+    """Settings of the server's gRPC, or of another instance with TLS."""
+    options = [f'plugin.{plugin}.server_cert="{pki}/server.crt"', f'plugin.{plugin}.server_key="{pki}/server.key"']
     if mutual:
-        return [*options, "plugin.grpc.use_ssl_mutual=true", f'plugin.grpc.root_cert="{pki}/ca.crt"']
-    return [*options, "plugin.grpc.use_ssl=true"]
+        return [*options, f"plugin.{plugin}.use_ssl_mutual=true", f'plugin.{plugin}.root_cert="{pki}/ca.crt"']
+    return [*options, f"plugin.{plugin}.use_ssl=true"]
 
 
 def tls_arguments(pki, root="ca", own=None):

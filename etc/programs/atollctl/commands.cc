@@ -29,11 +29,15 @@ class Program {
     app_.fallthrough();
     app_.set_version_flag("--version", lib::version_text("atollctl"));
     app_.add_option("-t,--target", settings_.url,
-                    "Server: http://HOST:PORT; else ATOLL_TARGET of the environment")
+                    "Server: http://HOST:PORT or https://HOST:PORT; else ATOLL_TARGET of the environment")
         ->capture_default_str();
     app_.add_option("--header", settings_.header,
                     "A header that is sent along: \"NAME: VALUE\", such as a key");
     app_.add_option("--ca-file", settings_.ca_file, "Certificates that are trusted (PEM), for https");
+    CLI::Option* cert = app_.add_option("--cert", settings_.cert_file,
+                                        "Certificate that is shown to the server (PEM), for https");
+    app_.add_option("--key", settings_.key_file, "Its private key (PEM); default: in the file of --cert")
+        ->needs(cert);
     app_.add_option("--timeout", settings_.timeout_s, "Seconds for a call; 0: any time")
         ->capture_default_str();
     app_.add_flag("-z,--porcelain", porcelain_, "For scripts: no header, a tab between columns");

@@ -51,6 +51,8 @@ Result<Answer> HttpTarget::perform(HttpRequest request, const std::string& path,
   request.answer_bytes_max = kAnswerBytesMax;
   request.uses_proxy = true;
   request.ca_file = settings_.ca_file;
+  request.cert_file = settings_.cert_file;
+  request.key_file = settings_.key_file;
   HttpCaller caller;
   ATOLL_RETURN_IF_ERROR(caller.open());
   Result<HttpAnswer> found = caller.call(request);

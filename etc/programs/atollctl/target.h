@@ -33,9 +33,11 @@ class Target {
 
 struct TargetSettings {
   std::string url = "http://127.0.0.1:8000";
-  std::string header;   ///< "NAME: VALUE", sent along; empty: none
-  std::string ca_file;  ///< certificates that are trusted, PEM; empty: the system's
-  long timeout_s = 0;   ///< of a call; 0: none
+  std::string header;     ///< "NAME: VALUE", sent along; empty: none
+  std::string ca_file;    ///< certificates that are trusted, PEM; empty: the system's
+  std::string cert_file;  ///< certificate that is shown to the server, PEM; empty: none
+  std::string key_file;   ///< its private key; empty: it is in cert_file
+  long timeout_s = 0;     ///< of a call; 0: none
 };
 
 class HttpTarget final : public Target {

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "atoll/core/status.h"
-#include "frontends/common/grpc/tls_settings.h"
+#include "frontends/common/tls/tls_settings.h"
 
 namespace atl::frontends::grpc_frontend {
 

@@ -98,7 +98,7 @@ Status GrpcServer::build(int* bound_port) {
   Result<std::shared_ptr<grpc::ServerCredentials>> credentials = make_credentials(settings.tls);
   if (!credentials.ok()) return std::move(credentials).status();
   if (settings.tls.use_ssl && !are_usable(credentials.value())) {
-    return unusable_tls_files(settings.address, settings.tls, {});
+    return unusable_tls_files("gRPC", settings.address, settings.tls, {});
   }
   grpc::ServerBuilder builder;
   set_channel_arguments(builder, settings, go_away_);

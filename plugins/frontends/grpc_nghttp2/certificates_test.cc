@@ -6,7 +6,7 @@
 #include "atoll/core/events.h"
 #include "atoll/testing/temporary_directory.h"
 #include "frontends/common/grpc/testing/frontend_fixture.h"
-#include "frontends/grpc_nghttp2/transport/testing/test_certificates.h"
+#include "frontends/common/tls/testing/test_certificates.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 namespace {

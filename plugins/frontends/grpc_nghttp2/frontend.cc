@@ -44,6 +44,15 @@ void apply(const GrpcSettings& settings, SessionSettings* session, ConnectionSet
 
 }  // namespace
 
+TlsSetup tls_setup(const GrpcSettings& settings, const Options& options) {
+  return {.who = "gRPC",
+          .address = settings.address,
+          .protocol = TlsProtocol::kHttp2,
+          .files = settings.tls,
+          .rules = TlsRules::read(options),
+          .threads = settings.threads};
+}
+
 Nghttp2Frontend::~Nghttp2Frontend() { stop(); }
 
 Status Nghttp2Frontend::init() {
@@ -75,10 +84,10 @@ Status Nghttp2Frontend::start_server() {
   ATOLL_RETURN_IF_ERROR(context_->large_work->open(host_.executors(), "grpc-large", kLargeWorkThreads));
   ATOLL_RETURN_IF_ERROR(context_->contributed->open());
   methods_.emplace(*context_);
-  if (settings_.tls.use_ssl) {
-    certificates_ = std::make_unique<Certificates>(host_, settings_);
-    ATOLL_RETURN_IF_ERROR(certificates_->open());
-  }
+  Result<std::unique_ptr<Certificates>> tls =
+      Certificates::open(host_, tls_setup(settings_, host_.options()));
+  if (!tls.ok()) return std::move(tls).status();
+  certificates_ = std::move(tls).value();
   transport_.emplace(TransportContext{host_.clock(), *methods_, context_->server.request_memory.get(),
                                       session_, connection_,
                                       certificates_ == nullptr ? nullptr : &certificates_->listener()});
@@ -127,7 +136,13 @@ void Nghttp2Frontend::stop() {
 }
 
 void Nghttp2Frontend::collect(MetricSink& sink) const noexcept {
-  if (server_ != nullptr) write_transport_metrics(*server_, host_.instance_name(), sink);
+  if (server_ == nullptr) return;
+  write_transport_metrics(*server_, host_.instance_name(), sink);
+  if (certificates_ == nullptr) return;
+  const std::string instance(host_.instance_name());
+  const MetricLabel of_instance[] = {{"instance", instance}};
+  sink.family("atoll_grpc_tls_failures_total", "gRPC connections on which TLS failed.", MetricKind::kCounter);
+  sink.sample(of_instance, static_cast<double>(certificates_->listener().failures()));
 }
 
 std::string Nghttp2Frontend::holding() {

@@ -8,12 +8,15 @@
 #include "atoll/core/metrics.h"
 #include "atoll/core/plugin.h"
 #include "frontends/common/call/sequence_drain.h"
-#include "frontends/grpc_nghttp2/certificates.h"
+#include "frontends/common/tls/certificates.h"
 #include "frontends/grpc_nghttp2/departure.h"
 #include "frontends/grpc_nghttp2/method_set.h"
 #include "frontends/grpc_nghttp2/transport/server.h"
 
 namespace atl::frontends::grpc_nghttp2 {
+
+/// What the options say of TLS.
+TlsSetup tls_setup(const GrpcSettings& settings, const Options& options);
 
 class Nghttp2Frontend final : public Plugin, public MetricSource {
  public:

@@ -46,6 +46,7 @@ inline constexpr OptionTable kOptions = grpc_options(
             "as many at once, the connection is closed."),
     option_int("inline_budget", 64)
         .range(1, 10000)
-        .help("Calls that a thread starts before it writes finished responses."));
+        .help("Calls that a thread starts before it writes finished responses."),
+    tls_rows::kMinVersion, tls_rows::kCiphers, tls_rows::kMaxHandshakes, tls_rows::kPollInterval);
 
 }  // namespace atl::frontends::grpc_nghttp2

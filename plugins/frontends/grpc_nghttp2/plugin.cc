@@ -14,8 +14,11 @@ namespace {
 void check_options(OptionCheck& check) {
   check_grpc_options(check);
   Result<GrpcSettings> settings = read_grpc_settings(check.options());
+  check.passes({}, check_ciphers(TlsRules::read(check.options())));
   std::string digest;
-  if (settings.ok() && settings->tls.use_ssl) check.whole(read_certificates(settings.value(), &digest));
+  if (settings.ok() && settings->tls.use_ssl) {
+    check.whole(read_certificates(tls_setup(settings.value(), check.options()), &digest));
+  }
 }
 
 }  // namespace

@@ -31,24 +31,27 @@ Status HttpFrontend::start() {
   calls_ = CallGate::open(host_.gate());
   frontend_ = std::make_unique<HttpContext>(
       HttpContext{host_, std::move(settings_), std::move(access).value(), *calls_});
-  Status opened = frontend_->large_work->open(host_.executors(), "http-large", kLargeWorkThreads);
-  if (!opened.ok()) {
+  Status started = start_server(options);
+  if (!started.ok()) {
     stop();
-    return opened;
+    return started;
   }
-  if (opened = frontend_->routes->open(); !opened.ok()) {
-    stop();
-    return opened;
-  }
-  server_ = std::make_unique<HttpServer>(ServerContext{host_, *this, options, *frontend_->server.access,
-                                                       frontend_->server.request_memory.get()});
-  Result<int> port = server_->start();
-  if (!port.ok()) {
-    stop();
-    return std::move(port).status();
-  }
-  bound_port_ = port.value();
   host_.log().info("Started HTTPService at ", options.address.text(bound_port_));
+  return {};
+}
+
+Status HttpFrontend::start_server(const ServerOptions& options) {
+  ATOLL_RETURN_IF_ERROR(frontend_->large_work->open(host_.executors(), "http-large", kLargeWorkThreads));
+  ATOLL_RETURN_IF_ERROR(frontend_->routes->open());
+  Result<std::unique_ptr<Certificates>> tls = Certificates::open(host_, frontend_->settings.tls);
+  if (!tls.ok()) return std::move(tls).status();
+  certificates_ = std::move(tls).value();
+  server_ = std::make_unique<HttpServer>(
+      ServerContext{host_, *this, options, *frontend_->server.access, frontend_->server.request_memory.get(),
+                    certificates_ == nullptr ? nullptr : &certificates_->listener()});
+  Result<int> port = server_->start();
+  if (!port.ok()) return std::move(port).status();
+  bound_port_ = port.value();
   return {};
 }
 
@@ -71,6 +74,7 @@ void HttpFrontend::drain(int64_t deadline_ns) {
 void HttpFrontend::stop() {
   sequence_drain_.cancel();
   server_.reset();
+  certificates_.reset();
   if (frontend_ != nullptr) settings_ = std::move(frontend_->settings);
   frontend_.reset();
   calls_.reset();
@@ -99,6 +103,11 @@ void HttpFrontend::collect(MetricSink& sink) const noexcept {
   sink.family("atoll_http_slow_streams_total", "Streams cut off because their clients took them too slowly.",
               MetricKind::kCounter);
   sink.sample(of_instance, static_cast<double>(frontend_->slow_streams->count()));
+  if (certificates_ != nullptr) {
+    sink.family("atoll_http_tls_failures_total", "HTTP connections on which TLS failed.",
+                MetricKind::kCounter);
+    sink.sample(of_instance, static_cast<double>(certificates_->listener().failures()));
+  }
   sink.family("atoll_http_requests_total",
               "HTTP requests answered, by category of the call and class of status.", MetricKind::kCounter);
   constexpr std::string_view kClassNames[RequestCounters::kClasses] = {"1xx", "2xx", "3xx", "4xx", "5xx"};

@@ -10,6 +10,7 @@
 #include "frontends/common/call/sequence_drain.h"
 #include "frontends/common/http/application.h"
 #include "frontends/common/http/http_server.h"
+#include "frontends/common/tls/certificates.h"
 #include "frontends/http/http_context.h"
 
 namespace atl::frontends::http {
@@ -41,6 +42,7 @@ class HttpFrontend final : public Plugin, public MetricSource, public Applicatio
   int64_t open_connections() const noexcept { return server_ == nullptr ? 0 : server_->open_connections(); }
 
  private:
+  Status start_server(const ServerOptions& options);
   /// For the metrics.
   std::string category_name(uint32_t category) const noexcept;
 
@@ -48,6 +50,7 @@ class HttpFrontend final : public Plugin, public MetricSource, public Applicatio
   HttpSettings settings_;
   CallGate::Owner calls_;
   std::unique_ptr<HttpContext> frontend_;
+  std::unique_ptr<Certificates> certificates_;  ///< null: no TLS
   std::unique_ptr<HttpServer> server_;
   int bound_port_ = 0;
   SequenceDrain sequence_drain_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "atoll/core/moved_option.h"
+#include "frontends/common/tls/tls_option_rows.h"
 
 namespace atl::frontends::http {
 
@@ -44,6 +45,15 @@ inline constexpr OptionTable kOptions{
     option_string_list("cors_allowed_origins", {})
         .help("Origins whose web pages may call this server, such as https://app.example; \"null\": "
               "pages from files; \"*\": all; empty: none."),
+    tls_rows::kUseSsl,
+    tls_rows::kUseSslMutual,
+    tls_rows::kServerCert,
+    tls_rows::kServerKey,
+    tls_rows::kRootCert,
+    tls_rows::kMinVersion,
+    tls_rows::kCiphers,
+    tls_rows::kMaxHandshakes,
+    tls_rows::kPollInterval,
     option_moved("restricted_apis", "security/keys"),
 };
 

@@ -6,6 +6,7 @@
 
 #include "atoll/core/usable_cpus.h"
 #include "frontends/common/sockets/thread_count.h"
+#include "frontends/common/tls/certificates.h"
 
 namespace atl::frontends::http {
 namespace {
@@ -23,7 +24,9 @@ void check_options(OptionCheck& check) {
   check.passes("header_forward_pattern",
                HeaderForward::compile(options.get_string("header_forward_pattern")));
   check.passes("tenant_header", TenantHeader::parse(options.get_string("tenant_header")));
-  check.whole(read_settings(options));
+  Result<HttpSettings> settings = read_settings(options);
+  check_tls(settings.ok() ? &settings->tls : nullptr, check);
+  check.whole(settings);
 }
 
 Result<HttpSettings> read_settings(const Options& options) noexcept {
@@ -51,6 +54,13 @@ Result<HttpSettings> read_settings(const Options& options) noexcept {
   Result<TenantHeader> tenant = TenantHeader::parse(options.get_string("tenant_header"));
   if (!tenant.ok()) return std::move(tenant).status();
   settings.tenant = std::move(tenant).value();
+  Result<TlsSettings> tls = TlsSettings::read(options);
+  if (!tls.ok()) return std::move(tls).status();
+  settings.tls = {.who = "HTTP",
+                  .address = settings.server.address,
+                  .files = std::move(tls).value(),
+                  .rules = TlsRules::read(options),
+                  .threads = settings.server.threads};
   return settings;
 }
 

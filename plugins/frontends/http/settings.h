@@ -10,6 +10,7 @@
 #include "frontends/common/call/header_forward.h"
 #include "frontends/common/call/tenant_header.h"
 #include "frontends/common/http/server_options.h"
+#include "frontends/common/tls/tls_settings.h"
 
 namespace atl::frontends::http {
 
@@ -20,9 +21,10 @@ struct HttpSettings {
   std::string server_name;
   HeaderForward forward;
   TenantHeader tenant;
+  TlsSetup tls;
 };
 
-/// Errors: INVALID_ARGUMENT address, cors_allowed_origins, header_forward_pattern, tenant_header.
+/// Errors: INVALID_ARGUMENT address, TLS files that are not named, cors_allowed_origins, header_forward_pattern, tenant_header.
 void check_options(OptionCheck& check);
 Result<HttpSettings> read_settings(const Options& options) noexcept;
 

@@ -36,8 +36,12 @@ Status MetricsFrontend::start_listening() {
   ATOLL_RETURN_IF_ERROR(access_->open());
   endpoint_ = std::make_unique<MetricsEndpoint>(
       host_.gate(), [this] { return exposition_->text(server_->refused_connections()); });
+  Result<std::unique_ptr<Certificates>> tls = Certificates::open(host_, settings_.tls);
+  if (!tls.ok()) return std::move(tls).status();
+  certificates_ = std::move(tls).value();
   server_ = std::make_unique<http::HttpServer>(
-      http::ServerContext{host_, *endpoint_, MetricsEndpoint::server_options(settings_), *access_});
+      http::ServerContext{host_, *endpoint_, MetricsEndpoint::server_options(settings_), *access_, nullptr,
+                          certificates_ == nullptr ? nullptr : &certificates_->listener()});
   Result<int> port = server_->start();
   if (!port.ok()) return std::move(port).status();
   bound_port_ = port.value();
@@ -54,6 +58,7 @@ void MetricsFrontend::stop() {
   if (poller_ != nullptr) poller_->stop();
   if (exposition_ != nullptr) exposition_->close();
   server_.reset();
+  certificates_.reset();
   endpoint_.reset();
   access_.reset();
   poller_.reset();

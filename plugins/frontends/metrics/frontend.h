@@ -8,6 +8,7 @@
 #include "atoll/core/plugin.h"
 #include "frontends/common/call/access_check.h"
 #include "frontends/common/http/http_server.h"
+#include "frontends/common/tls/certificates.h"
 #include "frontends/metrics/endpoint.h"
 #include "frontends/metrics/exposition.h"
 #include "frontends/metrics/poller.h"
@@ -42,6 +43,7 @@ class MetricsFrontend final : public Plugin, public MetricsPage {
   std::unique_ptr<PollThread> poller_;
   std::unique_ptr<AccessPoint> access_;
   std::unique_ptr<MetricsEndpoint> endpoint_;
+  std::unique_ptr<Certificates> certificates_;  ///< null: no TLS
   std::unique_ptr<http::HttpServer> server_;
   int bound_port_ = 0;
 };

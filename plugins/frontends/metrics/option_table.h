@@ -2,6 +2,7 @@
 #pragma once
 
 #include "atoll/core/option_table.h"
+#include "frontends/common/tls/tls_option_rows.h"
 
 namespace atl::frontends::metrics {
 
@@ -44,6 +45,15 @@ inline constexpr OptionTable kOptions{
         .help(
             "Time without a request, and in which a client has to send the head of one, its body, or to take "
             "a whole answer, before it is disconnected."),
+    tls_rows::kUseSsl,
+    tls_rows::kUseSslMutual,
+    tls_rows::kServerCert,
+    tls_rows::kServerKey,
+    tls_rows::kRootCert,
+    tls_rows::kMinVersion,
+    tls_rows::kCiphers,
+    tls_rows::kMaxHandshakes,
+    tls_rows::kPollInterval,
 };
 
 }  // namespace atl::frontends::metrics

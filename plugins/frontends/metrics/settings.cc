@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "frontends/common/tls/certificates.h"
+
 namespace atl::frontends::metrics {
 namespace {
 
@@ -79,7 +81,9 @@ Result<std::vector<double>> read_bounds(const std::vector<std::string>& texts) {
 void check_options(OptionCheck& check) {
   check.list("summary_quantiles", &read_quantiles);
   check.list("duration_buckets", &read_bounds);
-  check.whole(read_settings(check.options()));
+  Result<MetricsSettings> settings = read_settings(check.options());
+  check_tls(settings.ok() ? &settings->tls : nullptr, check);
+  check.whole(settings);
 }
 
 Result<MetricsSettings> read_settings(const Options& options) noexcept {
@@ -102,6 +106,12 @@ Result<MetricsSettings> read_settings(const Options& options) noexcept {
   settings.max_series = static_cast<uint32_t>(options.get_int("max_series"));
   settings.max_connections = static_cast<uint32_t>(options.get_int("max_connections"));
   settings.idle_timeout_ns = options.get_duration_ns("idle_timeout");
+  Result<TlsSettings> tls = TlsSettings::read(options);
+  if (!tls.ok()) return std::move(tls).status();
+  settings.tls = {.who = "the metrics service",
+                  .address = settings.address,
+                  .files = std::move(tls).value(),
+                  .rules = TlsRules::read(options)};
   return settings;
 }
 

@@ -8,6 +8,7 @@
 #include "atoll/core/options.h"
 #include "atoll/core/status.h"
 #include "frontends/common/sockets/listen_address.h"
+#include "frontends/common/tls/tls_settings.h"
 
 namespace atl::frontends::metrics {
 
@@ -24,9 +25,10 @@ struct MetricsSettings {
   uint32_t max_series = 0;
   uint32_t max_connections = 0;
   int64_t idle_timeout_ns = 0;
+  TlsSetup tls;
 };
 
-/// Errors: INVALID_ARGUMENT address, summary_quantiles, duration_buckets.
+/// Errors: INVALID_ARGUMENT address, TLS files that are not named, summary_quantiles, duration_buckets.
 void check_options(OptionCheck& check);
 Result<MetricsSettings> read_settings(const Options& options) noexcept;
 

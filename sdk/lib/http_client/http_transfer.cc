@@ -68,6 +68,13 @@ size_t HttpTransfer::receive(char* bytes, size_t size, size_t count, void* trans
   return size * count;
 }
 
+void HttpTransfer::identify() {
+  if (request_.cert_file.empty()) return;
+  curl_easy_setopt(curl_, CURLOPT_SSLCERT, request_.cert_file.c_str());
+  curl_easy_setopt(curl_, CURLOPT_SSLKEY,
+                   (request_.key_file.empty() ? request_.cert_file : request_.key_file).c_str());
+}
+
 void HttpTransfer::trust() {
   TrustedCertificates trusted{request_.ca_file, ""};
   if (trusted.file.empty()) {
@@ -91,7 +98,10 @@ CURL* HttpTransfer::prepare() {
   curl_easy_setopt(curl_, CURLOPT_WRITEFUNCTION, &receive);
   curl_easy_setopt(curl_, CURLOPT_WRITEDATA, this);
   if (!request_.uses_proxy) curl_easy_setopt(curl_, CURLOPT_PROXY, "");
-  if (request_.url.starts_with("https://")) trust();  // which looks for files
+  if (request_.url.starts_with("https://")) {
+    trust();  // which looks for files
+    identify();
+  }
   if (request_.timeout_ns > 0) {
     const int64_t timeout_ms =
         std::clamp<int64_t>(request_.timeout_ns / kNsPerMs, 1, std::numeric_limits<int32_t>::max());

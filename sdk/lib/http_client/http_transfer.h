@@ -30,6 +30,8 @@ class HttpTransfer {
  private:
   /// Says whom a server of https has to be trusted by.
   void trust();
+  /// Shows it the client's certificate, if there is one.
+  void identify();
   static size_t receive(char* bytes, size_t size, size_t count, void* transfer);
 
   const HttpRequest& request_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "atoll/core/moved_option.h"
+#include "frontends/common/tls/tls_option_rows.h"
 
 namespace atl::frontends {
 
@@ -46,13 +47,11 @@ constexpr auto grpc_options(const More&... more) {
           .help(
               "Whether the port may be shared with other listeners (SO_REUSEPORT); without, a port in use is "
               "refused."),
-      option_bool("use_ssl", false).help("Whether connections use TLS; needs server_cert and server_key."),
-      option_bool("use_ssl_mutual", false)
-          .help("Whether clients must present a certificate signed by root_cert; implies use_ssl."),
-      option_string("server_cert", "").help("Path of the PEM file with the server's certificate chain."),
-      option_string("server_key", "").help("Path of the PEM file with the server's private key."),
-      option_string("root_cert", "")
-          .help("Path of the PEM file with the certificates that may sign those of clients."),
+      tls_rows::kUseSsl,
+      tls_rows::kUseSslMutual,
+      tls_rows::kServerCert,
+      tls_rows::kServerKey,
+      tls_rows::kRootCert,
       option_moved("restricted_protocols", "security/keys"),
       option_string("header_forward_pattern", "")
           .help("Metadata whose name matches this RE2 pattern anywhere, in any case, becomes a parameter of "

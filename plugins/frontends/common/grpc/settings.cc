@@ -49,8 +49,7 @@ void check_grpc_options(OptionCheck& check) {
   check.passes("header_forward_pattern",
                HeaderForward::compile(options.get_string("header_forward_pattern")));
   check.passes("tenant_header", TenantHeader::parse(options.get_string("tenant_header")));
-  check.passes({}, TlsSettings::read(options));
-  if (const TlsSettings tls = TlsSettings::given(options); tls.use_ssl) check_tls_files(tls, check);
+  check_tls_files(check);
   check.whole(read_grpc_settings(options));
 }
 

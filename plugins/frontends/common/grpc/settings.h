@@ -10,8 +10,8 @@
 #include "frontends/common/call/header_forward.h"
 #include "frontends/common/call/region_uses.h"
 #include "frontends/common/call/tenant_header.h"
-#include "frontends/common/grpc/tls_settings.h"
 #include "frontends/common/sockets/listen_address.h"
+#include "frontends/common/tls/tls_settings.h"
 
 namespace atl::frontends {
 

@@ -1,7 +1,5 @@
 #include "frontends/common/http/answer_writer.h"
 
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -24,17 +22,14 @@ void AnswerWriter::start(const RequestHead& head, bool keeps_alive) noexcept {
   was_probed_ = false;
 }
 
-bool AnswerWriter::send_continue(int fd) noexcept {
-  const ssize_t sent = ::send(fd, kContinue.data(), kContinue.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  return sent == static_cast<ssize_t>(kContinue.size());
-}
+bool AnswerWriter::send_continue(ClientBytes& to) noexcept { return to.send_whole(kContinue); }
 
-bool AnswerWriter::probe(int fd) noexcept {
+bool AnswerWriter::probe(ClientBytes& to) noexcept {
   if (std::exchange(was_probed_, true)) return true;
-  if (version_ == 11) return send_continue(fd);
+  if (version_ == 11) return send_continue(to);
   // HTTP/1.0 has no such answer. But each of its answers begins alike, and may begin early.
   sent_ahead_ = 1;
-  return ::send(fd, "H", sent_ahead_, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+  return to.send_whole("H");
 }
 
 void AnswerWriter::begin(const ReplyHead& head, std::string_view lines, Framing framing) {
@@ -61,12 +56,9 @@ void AnswerWriter::add_text(std::string body) {
   if (!no_body_ && !text_.empty()) parts_.push_back(to_iovec(text_));
 }
 
-AnswerWriter::Sent AnswerWriter::send(int fd, size_t* bytes) noexcept {
-  while (part_ < parts_.size()) {
-    msghdr message{};
-    message.msg_iov = &parts_[part_];
-    message.msg_iovlen = std::min(parts_.size() - part_, kMostParts);
-    const ssize_t sent = ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+AnswerWriter::Sent AnswerWriter::send(ClientBytes& to, size_t* bytes) noexcept {
+  while (part_ < parts_.size() || to.has_unsent()) {
+    const ssize_t sent = to.send({parts_.data() + part_, std::min(parts_.size() - part_, kMostParts)});
     if (sent < 0) {
       if (errno == EINTR) continue;
       if (errno != EAGAIN && errno != EWOULDBLOCK) return Sent::kBroken;

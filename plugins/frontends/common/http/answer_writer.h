@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontends/common/http/client/client_bytes.h"
 #include "frontends/common/http/reply_head.h"
 #include "frontends/common/http/request_head.h"
 #include "frontends/common/http/streamed_body.h"
@@ -28,10 +29,10 @@ class AnswerWriter {
 
   // --- before the answer ---
   /// Asks the client for the body of its request. False: the socket does not take it.
-  bool send_continue(int fd) noexcept;
+  bool send_continue(ClientBytes& to) noexcept;
   /// Asks a client that has ended its sending side whether it still reads, once for each request. Whoever has closed
   /// the whole connection answers this with a reset. False: the socket does not take it.
-  bool probe(int fd) noexcept;
+  bool probe(ClientBytes& to) noexcept;
 
   // --- the answer ---
   /// \param lines  complete header lines behind the head's own \param framing  kUntilClosed: the connection does not go on
@@ -55,7 +56,7 @@ class AnswerWriter {
   // --- the socket ---
   enum class Sent { kAll, kBlocked, kBroken };
   /// Gives the socket what there is. \param bytes  that it took are added
-  Sent send(int fd, size_t* bytes) noexcept;
+  Sent send(ClientBytes& to, size_t* bytes) noexcept;
   /// The socket takes no more now.
   bool is_blocked() const noexcept { return is_blocked_; }
   void unblock() noexcept { is_blocked_ = false; }

@@ -21,6 +21,10 @@ Connection::Connection(ServingThread& worker, int fd)
 
 void Connection::start() noexcept {
   deadline_.expect_request();
+  if (worker_.server.tls != nullptr) {
+    if (!socket_.secure(*worker_.server.tls, worker_.tls)) return close();
+    deadline_.expect_by(deadline_.now_ns(), worker_.server.options.header_timeout_ns);
+  }
   if (socket_.start().ok()) {
     advance();
   } else {
@@ -46,8 +50,8 @@ void Connection::tick(int64_t now_ns) noexcept {
   if (now_ns < deadline_.ns()) return;
   if (state_ == State::kCall && !exchange_.writer().has_begun()) {
     deadline_.expect_nothing();
-    if (!exchange_.writer().probe(socket_.fd())) close();
-  } else if (state_ != State::kHead || exchange_.request().has_begun()) {
+    if (!exchange_.writer().probe(socket_.bytes())) close();
+  } else if (state_ != State::kHead || exchange_.request().has_begun() || socket_.is_shaking_hands()) {
     close();
   } else if (!next_is_here()) {
     linger();
@@ -57,7 +61,7 @@ void Connection::tick(int64_t now_ns) noexcept {
 void Connection::close() noexcept {
   if (state_ == State::kClosed) return;
   state_ = State::kClosed;
-  socket_.close();
+  socket_.close(!exchange_.writer().has_begun());
   exchange_.drop();
   worker_.remove(*this);
 }
@@ -159,9 +163,12 @@ void Connection::on_ready(uint32_t events) noexcept {
     exchange_.write();
     if (state_ == State::kClosed) return;
     if (!writer.is_blocked()) socket_.unwatch(EPOLLOUT);
+  } else if ((events & EPOLLOUT) != 0 && !socket_.flush()) {
+    return close();
   }
   if (wants_input()) {
     if ((events & (EPOLLIN | ClientSocket::kBroken)) != 0) on_readable();
+    if (state_ != State::kClosed) socket_.end_receiving();
   } else if ((events & ClientSocket::kBroken) != 0) {
     close();  // by a reset: there is nobody to answer
   } else {
@@ -176,7 +183,9 @@ bool Connection::wants_input() noexcept {
 }
 
 void Connection::read() noexcept {
-  if (!socket_.watches(EPOLLIN) && wants_input()) socket_.watch(EPOLLIN);
+  if (socket_.watches(EPOLLIN) || !wants_input()) return;
+  socket_.watch(EPOLLIN);
+  socket_.end_receiving();
 }
 
 void Connection::on_readable() noexcept {
@@ -190,6 +199,7 @@ void Connection::on_readable() noexcept {
     if (space.empty()) break;
     const ssize_t count = socket_.receive(space);
     if (count < 0) return close();
+    if (socket_.take_opened()) deadline_.expect_request();
     if (count == 0) {
       if (socket_.input_ended()) on_input_end();
       break;

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "frontends/common/call/access_check.h"
-#include "frontends/common/http/client_deadline.h"
-#include "frontends/common/http/client_socket.h"
+#include "frontends/common/http/client/client_deadline.h"
+#include "frontends/common/http/client/client_socket.h"
 #include "frontends/common/http/exchange.h"
 #include "frontends/common/http/request_reader.h"
 #include "frontends/common/http/server_thread.h"

@@ -26,7 +26,7 @@ bool Exchange::begin_body() {
     writer_.stop_keeping_alive();
     return false;
   }
-  if (awaits_continue) (void)writer_.send_continue(socket_.fd());
+  if (awaits_continue) (void)writer_.send_continue(socket_.bytes());
   deadline_.expect_nothing();  // until it is seen that not all of it is here
   if (!request_.is_refused()) reader_.body() = worker_.buffers.take();
   return true;
@@ -133,7 +133,7 @@ void Exchange::write() noexcept {
 
 bool Exchange::send() noexcept {
   size_t bytes = 0;
-  const AnswerWriter::Sent sent = writer_.send(socket_.fd(), &bytes);
+  const AnswerWriter::Sent sent = writer_.send(socket_.bytes(), &bytes);
   if (bytes != 0) deadline_.progress(bytes);
   if (sent == AnswerWriter::Sent::kBroken) connection_.close();
   if (sent == AnswerWriter::Sent::kBlocked) {

@@ -9,8 +9,8 @@
 
 #include "frontends/common/http/answer_writer.h"
 #include "frontends/common/http/call.h"
-#include "frontends/common/http/client_deadline.h"
-#include "frontends/common/http/client_socket.h"
+#include "frontends/common/http/client/client_deadline.h"
+#include "frontends/common/http/client/client_socket.h"
 #include "frontends/common/http/incoming_request.h"
 #include "frontends/common/http/request_reader.h"
 

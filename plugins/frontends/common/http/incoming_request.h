@@ -7,7 +7,7 @@
 
 #include "frontends/common/call/request_charge.h"
 #include "frontends/common/http/application.h"
-#include "frontends/common/http/client_deadline.h"
+#include "frontends/common/http/client/client_deadline.h"
 #include "frontends/common/http/request_reader.h"
 
 namespace atl::frontends::http {

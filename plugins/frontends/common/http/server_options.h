@@ -13,6 +13,7 @@
 #include "frontends/common/http/head_scanner.h"
 #include "frontends/common/sockets/connection_limit.h"
 #include "frontends/common/sockets/listen_address.h"
+#include "frontends/common/tls/tls_listener.h"
 
 namespace atl::frontends::http {
 
@@ -47,6 +48,7 @@ struct ServerContext {
   const ServerOptions options;
   const AccessPoint& access;
   const RequestBudgets* request_memory = nullptr;  ///< null: nothing bounds what requests take
+  TlsListener* tls = nullptr;                      ///< null: connections have none
 };
 
 }  // namespace atl::frontends::http

@@ -36,6 +36,7 @@ void refuse(const Application& application, int fd) {
 ServingThread::ServingThread(const ServerContext& shared, ConnectionCount& count)
     : ServerThread(shared.host.clock()),
       server(shared),
+      tls(loop, shared.tls == nullptr ? HandshakeTurns::kMost : shared.tls->handshakes_a_thread()),
       count_(count),
       handler_(shared.application.make_handler(*this)) {}
 
@@ -98,7 +99,7 @@ void ServingThread::adopt_over_limit(int fd, std::function<void()> decided) {
     if (closed() || close_longest_idle()) {
       take(fd);
     } else {
-      refuse(server.application, fd);
+      if (server.tls == nullptr) refuse(server.application, fd);
       ::close(fd);
       count_.refuse();
       log_refusal();

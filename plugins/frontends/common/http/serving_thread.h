@@ -24,6 +24,7 @@ class ServingThread final : public ServerThread, private Timer, private TurnEnd 
   ~ServingThread() override;
 
   const ServerContext& server;
+  TlsThread tls;  ///< of connections that have it
 
   /// Before all else. Errors: RESOURCE_EXHAUSTED.
   Status open() noexcept { return loop.open(); }

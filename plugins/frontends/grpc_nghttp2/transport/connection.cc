@@ -51,6 +51,7 @@ std::string Connection::peer() const { return peer_address(fd_); }
 void Connection::start() noexcept {
   if (!session_.open().ok() || !loop_.watch(fd_, EPOLLIN, *this).ok()) return close();
   times_.start();
+  if (tls_ != nullptr) tls_->handshakes().begin(*this);
 }
 
 void Connection::close() noexcept { home_.on_closed(*this); }

@@ -7,12 +7,12 @@
 #include <string>
 
 #include "frontends/common/loop/event_loop.h"
+#include "frontends/common/tls/tls_channel.h"
 #include "frontends/grpc_nghttp2/transport/connection_times.h"
 #include "frontends/grpc_nghttp2/transport/frames/frame_tracker.h"
 #include "frontends/grpc_nghttp2/transport/frames/receive_buffer.h"
 #include "frontends/grpc_nghttp2/transport/out_queue.h"
 #include "frontends/grpc_nghttp2/transport/session/session.h"
-#include "frontends/grpc_nghttp2/transport/tls/tls_channel.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 
@@ -65,6 +65,7 @@ class Connection final
   void on_ready(uint32_t events) noexcept override;
   void on_turn_end() noexcept override;
   void on_handshake_turn() noexcept override;
+  void on_handshake_dropped() noexcept override;
   void on_output() noexcept override { loop_.at_turn_end(*this); }
 
   /// False: the connection is to be closed.

@@ -15,7 +15,7 @@ namespace atl::frontends::grpc_nghttp2 {
 ServingThread::ServingThread(const TransportContext& transport)
     : transport_(transport),
       loop_(transport.clock),
-      tls_(loop_),
+      tls_(loop_, transport.tls == nullptr ? HandshakeTurns::kMost : transport.tls->handshakes_a_thread()),
       methods_(transport.application.make_methods(*this)),
       context_{loop_,    rules_,   *methods_,         transport.session,
                buffers_, streams_, transport.budgets, memory_.nghttp2()} {}

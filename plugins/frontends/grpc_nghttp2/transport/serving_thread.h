@@ -8,9 +8,9 @@
 #include <string>
 #include <thread>
 
+#include "frontends/common/tls/tls_listener.h"
 #include "frontends/grpc_nghttp2/transport/connection.h"
 #include "frontends/grpc_nghttp2/transport/memory_pool.h"
-#include "frontends/grpc_nghttp2/transport/tls/tls_listener.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 

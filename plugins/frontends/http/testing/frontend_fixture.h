@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <string>
 
@@ -14,7 +15,9 @@
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/fake_model_control.h"
 #include "atoll/testing/option_table.h"
+#include "atoll/testing/temporary_directory.h"
 #include "frontends/common/testing/held_requests.h"
+#include "frontends/common/tls/testing/test_certificates.h"
 #include "frontends/http/frontend.h"
 #include "frontends/http/option_table.h"
 #include "frontends/http/testing/http_client.h"
@@ -50,11 +53,20 @@ class HttpFrontendTest : public ::testing::Test {
   }
 
   void start() {
+    if (uses_tls()) use_tls();
     frontend_ = std::make_unique<HttpFrontend>(host_);
     Status status = frontend_->init();
     ASSERT_TRUE(status.ok()) << status.text();
     status = frontend_->start();
     ASSERT_TRUE(status.ok()) << status.text();
+  }
+  void use_tls() {
+    std::ofstream(directory_.path() / "server.crt") << certificate_.cert();
+    std::ofstream(directory_.path() / "server.key") << certificate_.key();
+    host_.options()
+        .set_bool("use_ssl", true)
+        .set_string("server_cert", (directory_.path() / "server.crt").string())
+        .set_string("server_key", (directory_.path() / "server.key").string());
   }
   void stop() { frontend_.reset(); }
   int port() const { return frontend_->bound_port(); }
@@ -94,6 +106,8 @@ class HttpFrontendTest : public ::testing::Test {
     EXPECT_EQ(reply.body, infer_reply("probe"));
   }
 
+  test::TemporaryDirectory directory_;
+  const TestCertificate certificate_{"server"};
   test::FakeModelCatalog catalog_;
   test::FakeModelControl control_;
   runtime::ListenerList listeners_;

@@ -12,9 +12,12 @@
 #include <cctype>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "frontends/common/tls/testing/tls_client.h"
 
 namespace atl::frontends::http {
 
@@ -28,6 +31,9 @@ struct Reply {
     return found == headers.end() ? std::string() : found->second;
   }
 };
+
+/// Whether all servers and clients of this run of the tests have TLS.
+inline bool uses_tls() { return std::getenv("ATOLL_TEST_TLS") != nullptr; }
 
 class HttpClient {
  public:
@@ -43,11 +49,13 @@ class HttpClient {
     address.sin_port = htons(static_cast<uint16_t>(port));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     connected_ = connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+    if (uses_tls()) tls_ = std::make_unique<TlsClient>(fd_);
   }
   HttpClient(HttpClient&& other) noexcept
       : fd_(std::exchange(other.fd_, -1)),
         connected_(other.connected_),
-        received_(std::move(other.received_)) {}
+        received_(std::move(other.received_)),
+        tls_(std::move(other.tls_)) {}
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
   ~HttpClient() { close(); }
@@ -64,9 +72,13 @@ class HttpClient {
     setsockopt(fd_, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
     close();
   }
-  void end_sending() { ::shutdown(fd_, SHUT_WR); }
+  void end_sending() {
+    if (tls_ != nullptr) tls_->end();
+    ::shutdown(fd_, SHUT_WR);
+  }
   /// False: the server has gone.
   bool send(std::string_view bytes) {
+    if (tls_ != nullptr) return tls_->send(bytes);
     while (!bytes.empty()) {
       const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
       if (sent <= 0) return false;
@@ -116,10 +128,16 @@ class HttpClient {
   }
   /// Some bytes more. False: none within the time, or the end.
   bool more(int timeout_ms = kTimeoutMs) {
-    pollfd readable{fd_, POLLIN, 0};
-    if (poll(&readable, 1, timeout_ms) != 1) return false;
     char bytes[65536];
-    const ssize_t count = recv(fd_, bytes, sizeof bytes, 0);
+    ssize_t count = -1;
+    if (tls_ != nullptr) {
+      count = tls_->receive(bytes, sizeof bytes, timeout_ms);
+      if (count < 0) return false;
+    } else {
+      pollfd readable{fd_, POLLIN, 0};
+      if (poll(&readable, 1, timeout_ms) != 1) return false;
+      count = recv(fd_, bytes, sizeof bytes, 0);
+    }
     if (count <= 0) {
       ended_ = true;
       return false;
@@ -165,6 +183,7 @@ class HttpClient {
   bool connected_ = false;
   bool ended_ = false;
   std::string received_;
+  std::unique_ptr<TlsClient> tls_;
 };
 
 }  // namespace atl::frontends::http

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "atoll/testing/fake_log.h"
+#include "frontends/common/tls/tls_listener.h"
 #include "frontends/grpc_nghttp2/transport/testing/tls_tunnel.h"
 #include "frontends/grpc_nghttp2/transport/testing/transport_fixture.h"
-#include "frontends/grpc_nghttp2/transport/tls/tls_listener.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 

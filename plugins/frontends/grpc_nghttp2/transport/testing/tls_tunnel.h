@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "frontends/grpc_nghttp2/transport/testing/test_certificates.h"
+#include "frontends/common/tls/testing/test_certificates.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 

@@ -9,11 +9,17 @@ void Connection::on_handshake_turn() noexcept {
     return close();
   }
   if (tls_->is_open()) {
+    end_handshake();
     loop_.at_turn_end(*this);
     // The end of the handshake and the first calls may have come together.
     if (!decrypt()) return close();
   }
   wait_for_room(tls_->has_unsent());
+}
+
+void Connection::on_handshake_dropped() noexcept {
+  home_.on_tls_failure(*this, "there were too many handshakes at a time");
+  close();
 }
 
 // One read a turn: small records cost far more than their bytes do without TLS.
@@ -42,6 +48,19 @@ bool Connection::decrypt() noexcept {
   return true;
 }
 
+namespace {
+
+/// As TlsChannel::encrypt(), what is at the front of the queue.
+bool encrypt(TlsChannel& tls, OutQueue* from) noexcept {
+  iovec pieces[TlsChannel::kMostPieces];
+  size_t taken = 0;
+  const bool able = tls.encrypt({pieces, from->gather(pieces)}, &taken);
+  from->written(taken);
+  return able;
+}
+
+}  // namespace
+
 // What is encrypted goes first, and nothing more is encrypted while it waits: so no more than that does.
 bool Connection::write_tls() noexcept {
   for (bool more = true, able = tls_->is_open();;) {
@@ -54,7 +73,7 @@ bool Connection::write_tls() noexcept {
     }
     if (!able || (!more && out_.empty())) break;
     more = session_.write(&out_);
-    able = out_.empty() || tls_->encrypt(&out_);
+    able = out_.empty() || encrypt(*tls_, &out_);
     if (tls_->has_ended()) return false;
   }
   wait_for_room(false);

@@ -1,5 +1,5 @@
 // Certificates that are renewed while connections live, over real threads.
-#include "frontends/grpc_nghttp2/transport/tls/tls_listener.h"
+#include "frontends/common/tls/tls_listener.h"
 
 #include <chrono>
 #include <memory>

@@ -18,7 +18,9 @@ struct HttpRequest {
   int64_t timeout_ns = 0;                     ///< of the whole call; 0: none
   size_t answer_bytes_max = size_t{4} << 20;  ///< of the answer's body, as far as it is kept
   bool uses_proxy = false;                    ///< whether proxies that the environment names are used
-  std::string ca_file = {};  ///< certificates to trust, PEM; empty: SSL_CERT_FILE, or the system's
+  std::string ca_file = {};    ///< certificates to trust, PEM; empty: SSL_CERT_FILE, or the system's
+  std::string cert_file = {};  ///< certificate that is shown to an https server, PEM; empty: none
+  std::string key_file = {};   ///< its private key, PEM; empty: it is in cert_file
   /// Called as more of the answer's body has come. May take away what it has read: the rest stays for the next time.
   /// Runs where the call is worked on, and must not throw. Null: the whole body is kept.
   std::function<void(std::string& body)> on_body = {};

@@ -1,10 +1,10 @@
-#include "frontends/grpc_nghttp2/transport/tls/tls_context.h"
+#include "frontends/common/tls/tls_context.h"
 
 #include <gtest/gtest.h>
 
-#include "frontends/grpc_nghttp2/transport/testing/test_certificates.h"
+#include "frontends/common/tls/testing/test_certificates.h"
 
-namespace atl::frontends::grpc_nghttp2 {
+namespace atl::frontends {
 namespace {
 
 class TlsContextTest : public ::testing::Test {
@@ -75,4 +75,4 @@ TEST_F(TlsContextTest, KnowsThatACertificateHasExpired) {
 }
 
 }  // namespace
-}  // namespace atl::frontends::grpc_nghttp2
+}  // namespace atl::frontends

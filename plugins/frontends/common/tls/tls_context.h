@@ -7,8 +7,9 @@
 #include <string>
 
 #include "atoll/core/status.h"
+#include "frontends/common/tls/tls_settings.h"
 
-namespace atl::frontends::grpc_nghttp2 {
+namespace atl::frontends {
 
 struct OpensslFree {
   void operator()(SSL_CTX* context) const noexcept { SSL_CTX_free(context); }
@@ -28,14 +29,15 @@ struct TlsPem {
   bool mutual = false;    ///< demand a certificate of clients
 };
 
-/// TLS 1.2 and 1.3 with what HTTP/2 allows of them (RFC 9113, 9.2), for clients that offer `h2` (ALPN). Clients
-/// that do not are refused before anything is signed for them, with the alert no_application_protocol. Sessions
-/// are resumed by tickets; nothing is kept of them here.
+/// TLS 1.2 and 1.3 with what HTTP/2 allows of them (RFC 9113, 9.2). Clients that do not offer `h2` (ALPN) where it is what
+/// is spoken, or that offer others than `http/1.1` where that is, are refused before anything is signed for them, with the
+/// alert no_application_protocol. Sessions are resumed by tickets; nothing is kept of them here.
 class TlsContext {
  public:
   /// Errors: INVALID_ARGUMENT the texts hold nothing that OpenSSL can read, or the key is another certificate's;
   /// the message says which, and nothing of the texts.
-  static Result<TlsContext> make(const TlsPem& pem) noexcept;
+  static Result<TlsContext> make(const TlsPem& pem, TlsProtocol protocol = TlsProtocol::kHttp2,
+                                 const TlsRules& rules = {}) noexcept;
 
   /// A connection's server end, without its socket; it may outlive this. [any] Null: no memory.
   OpensslPtr<SSL> accept() const noexcept { return OpensslPtr<SSL>(SSL_new(context_.get())); }
@@ -51,7 +53,10 @@ class TlsContext {
   OpensslPtr<SSL_CTX> context_;
 };
 
+/// Errors: INVALID_ARGUMENT OpenSSL knows none of the ciphers.
+Status check_ciphers(const TlsRules& rules) noexcept;
+
 /// Why OpenSSL's last call of this thread has failed, for people. Forgets it.
 std::string take_openssl_error();
 
-}  // namespace atl::frontends::grpc_nghttp2
+}  // namespace atl::frontends

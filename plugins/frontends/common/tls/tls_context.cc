@@ -1,22 +1,24 @@
-#include "frontends/grpc_nghttp2/transport/tls/tls_context.h"
+#include "frontends/common/tls/tls_context.h"
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include <algorithm>
 #include <ctime>
 #include <iterator>
 #include <limits>
 #include <string_view>
 #include <utility>
 
-namespace atl::frontends::grpc_nghttp2 {
+namespace atl::frontends {
 namespace {
 
 constexpr unsigned char kH2[] = {2, 'h', '2'};
+constexpr unsigned char kHttp1[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
 /// Those of TLS 1.2 that HTTP/2 does not forbid; TLS 1.3 has no others.
 constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
-constexpr unsigned char kSessionName[] = "atoll-grpc";
+constexpr unsigned char kSessionName[] = "atoll";
 
 int on_client_hello(SSL* connection, int* alert, void*) {
   const unsigned char* offered = nullptr;
@@ -29,14 +31,38 @@ int on_client_hello(SSL* connection, int* alert, void*) {
   return SSL_CLIENT_HELLO_ERROR;
 }
 
+/// \param spoken  what is, as a list of one
 int select_protocol(SSL*, const unsigned char** selected, unsigned char* size, const unsigned char* offered,
-                    unsigned int offered_size, void*) {
+                    unsigned int offered_size, void* spoken) {
+  const auto* wanted = static_cast<const unsigned char*>(spoken);
   unsigned char* found = nullptr;
-  if (SSL_select_next_proto(&found, size, kH2, sizeof kH2, offered, offered_size) != OPENSSL_NPN_NEGOTIATED) {
+  if (SSL_select_next_proto(&found, size, wanted, wanted[0] + 1u, offered, offered_size) !=
+      OPENSSL_NPN_NEGOTIATED) {
     return SSL_TLSEXT_ERR_ALERT_FATAL;
   }
   *selected = found;
   return SSL_TLSEXT_ERR_OK;
+}
+
+void speak(SSL_CTX* context, TlsProtocol protocol) {
+  const bool is_h2 = protocol == TlsProtocol::kHttp2;
+  if (is_h2) SSL_CTX_set_client_hello_cb(context, on_client_hello, nullptr);
+  SSL_CTX_set_alpn_select_cb(context, select_protocol, const_cast<unsigned char*>(is_h2 ? kH2 : kHttp1));
+}
+
+/// Where no cipher of a version is named, that version keeps those it has.
+bool use_ciphers(SSL_CTX* context, std::string_view names) {
+  std::string of_12;
+  std::string of_13;
+  while (!names.empty()) {
+    const std::string_view name = names.substr(0, names.find(':'));
+    names.remove_prefix(std::min(names.size(), name.size() + 1));
+    std::string& list = name.starts_with("TLS_") ? of_13 : of_12;
+    list += list.empty() ? "" : ":";
+    list += name;
+  }
+  return SSL_CTX_set_cipher_list(context, of_12.empty() ? kCiphers : of_12.c_str()) == 1 &&
+         (of_13.empty() || SSL_CTX_set_ciphersuites(context, of_13.c_str()) == 1);
 }
 
 Status refused(std::string_view option, std::string_view what) {
@@ -102,17 +128,15 @@ Status trust_clients(SSL_CTX* context, const TlsPem& pem) {
   return {};
 }
 
-bool apply_rules(SSL_CTX* context, bool mutual) {
+bool apply_rules(SSL_CTX* context, bool mutual, const TlsRules& rules) {
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   // Buffers are given back while a connection has nothing to say: idle ones are many.
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_client_hello_cb(context, on_client_hello, nullptr);
-  SSL_CTX_set_alpn_select_cb(context, select_protocol, nullptr);
   if (mutual) SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
-  return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
-         SSL_CTX_set_cipher_list(context, kCiphers) == 1 && SSL_CTX_set_num_tickets(context, 1) == 1 &&
+  return SSL_CTX_set_min_proto_version(context, rules.only_13 ? TLS1_3_VERSION : TLS1_2_VERSION) == 1 &&
+         use_ciphers(context, rules.ciphers) && SSL_CTX_set_num_tickets(context, 1) == 1 &&
          SSL_CTX_set_session_id_context(context, kSessionName, sizeof kSessionName) == 1;
 }
 
@@ -133,12 +157,21 @@ std::string take_openssl_error() {
   return reason != nullptr ? std::string(reason) : cat("error ", error);
 }
 
-Result<TlsContext> TlsContext::make(const TlsPem& pem) noexcept {
+Status check_ciphers(const TlsRules& rules) noexcept {
+  ERR_clear_error();
+  const OpensslPtr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()));
+  if (context != nullptr && use_ciphers(context.get(), rules.ciphers)) return {};
+  return invalid_argument("option 'ssl_ciphers' is '", rules.ciphers,
+                          "', expected ciphers that OpenSSL knows: ", take_openssl_error());
+}
+
+Result<TlsContext> TlsContext::make(const TlsPem& pem, TlsProtocol protocol, const TlsRules& rules) noexcept {
   ERR_clear_error();
   OpensslPtr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()));
-  if (context == nullptr || !apply_rules(context.get(), pem.mutual)) {
+  if (context == nullptr || !apply_rules(context.get(), pem.mutual, rules)) {
     return internal_error("OpenSSL cannot be set up: ", take_openssl_error());
   }
+  speak(context.get(), protocol);
   ATOLL_RETURN_IF_ERROR(use_certificate(context.get(), pem));
   ATOLL_RETURN_IF_ERROR(trust_clients(context.get(), pem));
   return TlsContext(std::move(context));
@@ -165,4 +198,4 @@ std::string TlsContext::time_problem() const {
   return {};
 }
 
-}  // namespace atl::frontends::grpc_nghttp2
+}  // namespace atl::frontends

@@ -1,4 +1,4 @@
-#include "frontends/grpc_nghttp2/transport/tls/tls_channel.h"
+#include "frontends/common/tls/tls_channel.h"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-namespace atl::frontends::grpc_nghttp2 {
+namespace atl::frontends {
 
 /// What OpenSSL calls.
 struct TlsCallbacks {
@@ -73,7 +73,10 @@ std::unique_ptr<TlsChannel> TlsChannel::make(int fd, OpensslPtr<SSL> ssl, TlsThr
 }
 
 TlsChannel::~TlsChannel() {
-  if (!open_ || broken_) return;
+  if (!open_ || broken_) {
+    thread_.sent.clear();  // what it has encrypted last is nobody else's
+    return;
+  }
   ERR_clear_error();
   SSL_shutdown(ssl_.get());
   (void)send();
@@ -108,10 +111,22 @@ bool TlsChannel::is_good_start(std::span<const uint8_t> bytes) noexcept {
 }
 
 bool TlsChannel::receive() noexcept {
+  if (!kept_.empty()) {
+    std::memcpy(thread_.received.data(), kept_.data(), kept_.size());
+    received_ = {thread_.received.data(), kept_.size()};
+    kept_ = {};
+    return true;
+  }
   const ssize_t got = ::recv(fd_, thread_.received.data(), TlsThread::kReceiveBytes, 0);
   if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
   received_ = {thread_.received.data(), static_cast<size_t>(got)};
   return got != 0;
+}
+
+void TlsChannel::keep_rest() noexcept {
+  if (received_.empty()) return;
+  kept_.assign(received_.begin(), received_.end());
+  received_ = {};
 }
 
 size_t TlsChannel::read(std::span<uint8_t> room) noexcept {
@@ -141,18 +156,11 @@ void TlsChannel::fail(int result) noexcept {
   ended_ = true;
   if (error == SSL_ERROR_ZERO_RETURN) return;
   broken_ = true;
+  if (!open_ && ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST) speaks_plain_http_ = true;
   const std::string why = take_openssl_error();
   if (failure_.empty()) failure_ = why;
   const long verified = SSL_get_verify_result(ssl_.get());
   if (verified != X509_V_OK) failure_ += cat(": ", X509_verify_cert_error_string(verified));
-}
-
-bool TlsChannel::encrypt(OutQueue* from) noexcept {
-  iovec pieces[kMostPieces];
-  size_t taken = 0;
-  const bool able = encrypt({pieces, from->gather(pieces)}, &taken);
-  from->written(taken);
-  return able;
 }
 
 // Pieces that fill a record go there from where they lie; smaller ones are put together.
@@ -217,4 +225,4 @@ ssize_t TlsChannel::send_some(std::span<const uint8_t> bytes) noexcept {
   }
 }
 
-}  // namespace atl::frontends::grpc_nghttp2
+}  // namespace atl::frontends

@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "frontends/grpc_nghttp2/transport/tls/tls_context.h"
+#include "frontends/common/tls/tls_context.h"
 
-namespace atl::frontends::grpc_nghttp2 {
+namespace atl::frontends {
 
 /// A certificate with its key, which may sign others.
 class TestCertificate {
@@ -68,4 +68,4 @@ inline TlsPem pem_of(const TestCertificate& server) {
   return {.server_cert = server.cert(), .server_key = server.key(), .root_cert = {}, .mutual = false};
 }
 
-}  // namespace atl::frontends::grpc_nghttp2
+}  // namespace atl::frontends

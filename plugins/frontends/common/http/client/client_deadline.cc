@@ -1,4 +1,4 @@
-#include "frontends/common/http/client_deadline.h"
+#include "frontends/common/http/client/client_deadline.h"
 
 #include <algorithm>
 

@@ -1,12 +1,17 @@
-#include "frontends/grpc_nghttp2/transport/tls/tls_listener.h"
+#include "frontends/common/tls/tls_listener.h"
 
 #include <utility>
 
-namespace atl::frontends::grpc_nghttp2 {
+namespace atl::frontends {
 
 void TlsListener::renew(TlsContext context) noexcept {
   const std::lock_guard lock(mutex_);
   context_ = std::move(context);
+}
+
+std::string TlsListener::certificate_text() noexcept {
+  const std::lock_guard lock(mutex_);
+  return context_.certificate_text();
 }
 
 std::unique_ptr<TlsChannel> TlsListener::accept(int fd, TlsThread& thread) noexcept {
@@ -27,4 +32,4 @@ void TlsListener::note_failure(std::string_view peer, std::string_view why) noex
             "; further failures are not told of for a minute, there were ", failures(), " since the start");
 }
 
-}  // namespace atl::frontends::grpc_nghttp2
+}  // namespace atl::frontends

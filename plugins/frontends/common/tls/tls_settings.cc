@@ -1,4 +1,4 @@
-#include "frontends/common/grpc/tls_settings.h"
+#include "frontends/common/tls/tls_settings.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -50,7 +50,10 @@ Result<TlsFiles> read_tls_files(const TlsSettings& settings) noexcept {
   return files;
 }
 
-void check_tls_files(const TlsSettings& settings, OptionCheck& check) {
+void check_tls_files(OptionCheck& check) {
+  check.passes({}, TlsSettings::read(check.options()));
+  const TlsSettings settings = TlsSettings::given(check.options());
+  if (!settings.use_ssl) return;
   auto look = [&](std::string_view key, const std::string& path, std::string_view block) {
     std::string content;
     if (!path.empty()) check.passes({}, read_pem(key, path, block, &content));
@@ -60,11 +63,19 @@ void check_tls_files(const TlsSettings& settings, OptionCheck& check) {
   look("root_cert", settings.root_cert, "CERTIFICATE");
 }
 
-Status unusable_tls_files(const ListenAddress& address, const TlsSettings& settings, std::string_view why) {
-  return invalid_argument("gRPC cannot listen on '", address.text(address.port), "' with server_cert '",
+Status unusable_tls_files(std::string_view who, const ListenAddress& address, const TlsSettings& settings,
+                          std::string_view why) {
+  return invalid_argument(who, " cannot listen on '", address.text(address.port), "' with server_cert '",
                           settings.server_cert, "', server_key '", settings.server_key, "', root_cert '",
                           settings.root_cert, "', expected a key and certificates that belong together",
                           why.empty() ? "" : ": ", why);
+}
+
+TlsRules TlsRules::read(const Options& options) noexcept {
+  return {.only_13 = options.get_string("ssl_min_version") == "1.3",
+          .ciphers = options.get_string("ssl_ciphers"),
+          .max_handshakes = static_cast<uint32_t>(options.get_int("ssl_max_handshakes")),
+          .poll_interval_ns = options.get_duration_ns("ssl_poll_interval")};
 }
 
 TlsSettings TlsSettings::given(const Options& options) noexcept {

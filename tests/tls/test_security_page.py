@@ -1,0 +1,72 @@
+"""What docs/security.md shows, done as it says, but for the ports, which are free ones."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from support import models
+from support.server import BUILD, ROOT, Server
+from support.tls import MANIFEST, wait_ready
+
+PAGE = (ROOT / "docs" / "security.md").read_text()
+
+
+def blocks(language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.M | re.S)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """With what the page's first commands make."""
+    folder = tmp_path_factory.mktemp("page")
+    subprocess.run(["bash", "-ec", blocks("bash")[0]], cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(folder):
+    """With the page's lines of the manifest in place of those that the tests have."""
+    models.write_model(folder / "models", "any", models.identity_config("any"))
+    without = MANIFEST.read_text().split("[plugin.grpc]")[0]
+    (folder / "atoll.toml").write_text(without + blocks("toml")[0])
+    before = os.getcwd()
+    os.chdir(folder)  # the page's files are relative
+    try:
+        with Server(folder / "models", manifest=folder / "atoll.toml", grpc_frontend=None) as running:
+            wait_ready(running, folder)
+            yield running
+    finally:
+        os.chdir(before)
+
+
+def with_ports(text, server):
+    for port, address in (("8000", server.http_address), ("8001", server.address), ("8002", server.metrics_address)):
+        text = text.replace(f"localhost:{port}", f"localhost:{address.rsplit(':', 1)[1]}")
+    return text
+
+
+def test_commands(server, folder):
+    environment = {**os.environ, "PATH": f"{BUILD / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    for line in blocks("bash")[1].splitlines():
+        command = line.replace("curl ", "curl -sS --fail ")
+        done = subprocess.run(["bash", "-ec", with_ports(command, server)], cwd=folder, env=environment, capture_output=True,
+                              text=True)
+        assert done.returncode == 0, (line, done.stderr)
+
+
+def test_python(server, folder):
+    done = subprocess.run([sys.executable, "-c", with_ports(blocks("python")[0], server)], cwd=folder, capture_output=True,
+                          text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_options_are_all_there(server):
+    """The table names each option that the manifest's reference has of TLS, with its default."""
+    reference = (ROOT / "docs" / "manifest.md").read_text()
+    rows = set(re.findall(r"^\| (use_ssl\w*|server_cert|server_key|root_cert|ssl_\w+) \| \w+ \| (\S*) ?\|", reference, re.M))
+    assert len(rows) == 9
+    for name, default in rows:
+        written = re.search(rf"^\| `{name}` \| `?([^`|]*?)`?\s*\|", PAGE, re.M)
+        assert written and written.group(1).strip() == default
