@@ -1,14 +1,11 @@
 /// backends/llamacpp: language models in GGUF files, by llama.cpp.
 #include "atoll/core/plugin.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
-#include <filesystem>
 #include <string>
-#include <system_error>
 
 #include "atoll/core/usable_cpus.h"
+#include "backends/common/own_file.h"
 #include "backends/llamacpp/library/llama_library.h"
 #include "backends/llamacpp/llama_backend.h"
 
@@ -37,14 +34,6 @@ constexpr OptionTable kOptions{
         .help("Memory that the program may ask for, beside three times the file's size."),
 };
 
-std::string own_file() {
-  static const char here = 0;
-  Dl_info info;
-  if (::dladdr(&here, &info) == 0 || info.dli_fname == nullptr) return {};
-  std::error_code ignored;
-  return std::filesystem::absolute(info.dli_fname, ignored).lexically_normal().string();
-}
-
 class LlamaPlugin final : public Plugin {
  public:
   explicit LlamaPlugin(Host& host) : host_(host), backend_(host) {}
@@ -53,12 +42,12 @@ class LlamaPlugin final : public Plugin {
     const Options& options = host_.options();
     const std::string& library = options.get_string("library");
     const int64_t threads = options.get_int("threads");
-    backend_.set(
-        {.engine_folders = library.empty() ? engine_folders(own_file()) : std::vector<std::string>{library},
-         .threads = threads == 0 ? std::max<int64_t>(1, usable_cpus() / 2) : threads,
-         .tries_files = options.get_bool("probe"),
-         .trial_timeout_ns = options.get_duration_ns("probe_timeout"),
-         .trial_memory_bytes = options.get_bytes("probe_memory")});
+    backend_.set({.engine_folders = library.empty() ? engine_folders(backends::own_file().string())
+                                                    : std::vector<std::string>{library},
+                  .threads = threads == 0 ? std::max<int64_t>(1, usable_cpus() / 2) : threads,
+                  .tries_files = options.get_bool("probe"),
+                  .trial_timeout_ns = options.get_duration_ns("probe_timeout"),
+                  .trial_memory_bytes = options.get_bytes("probe_memory")});
     return {};
   }
   Status start() override {

@@ -1,13 +1,10 @@
 #include "atoll/core/plugin.h"
 
-#include <dlfcn.h>
-
-#include <filesystem>
 #include <string>
-#include <system_error>
 
 #include "atoll/core/file_check.h"
 #include "atoll/runtime/shared_object.h"
+#include "backends/common/own_file.h"
 #include "backends/onnxruntime/onnx_engine.h"
 
 namespace atl::ort {
@@ -40,19 +37,11 @@ constexpr OptionTable kOptions{
         .help("Least severe message of ONNX Runtime that reaches the log."),
 };
 
-std::string own_file() {
-  static const char here = 0;
-  Dl_info info;
-  if (::dladdr(&here, &info) == 0 || info.dli_fname == nullptr) return {};
-  std::error_code ignored;
-  return std::filesystem::absolute(info.dli_fname, ignored).lexically_normal().string();
-}
-
 class OnnxRuntime final : public Plugin {
  public:
   explicit OnnxRuntime(Host& host) : engine_(host) {}
 
-  Status start() override { return engine_.start(LibraryPlaces::of_process(own_file())); }
+  Status start() override { return engine_.start(LibraryPlaces::of_process(backends::own_file().string())); }
   void stop() override { engine_.stop(); }
   Backend& backend() noexcept { return engine_; }
   MetricSource& metrics() noexcept { return engine_; }

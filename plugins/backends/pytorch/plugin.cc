@@ -1,23 +1,12 @@
 /// backends/pytorch: TorchScript models on the CPU, by libtorch.
 #include "atoll/core/plugin.h"
 
-#include <dlfcn.h>
-
-#include <filesystem>
-
 #include "atoll/core/usable_cpus.h"
+#include "backends/common/own_file.h"
 #include "backends/pytorch/late_backend.h"
 
 namespace atl::pytorch {
 namespace {
-
-/// Where the plugin's own file is.
-std::filesystem::path own_folder() {
-  static const char here = 0;
-  Dl_info info;
-  if (::dladdr(&here, &info) == 0 || info.dli_fname == nullptr) return {};
-  return std::filesystem::path(info.dli_fname).parent_path();
-}
 
 class PyTorchPlugin final : public Plugin {
  public:
@@ -25,7 +14,7 @@ class PyTorchPlugin final : public Plugin {
 
   Status init() override {
     const int64_t threads = host_.options().get_int("intra_op_threads");
-    backend_.open(own_folder() / kLibraryFile, threads == 0 ? usable_cpus() : threads);
+    backend_.open(backends::own_file().parent_path() / kLibraryFile, threads == 0 ? usable_cpus() : threads);
     return {};
   }
   Backend& backend() noexcept { return backend_; }

@@ -38,25 +38,6 @@ void reload_above(LifecycleState& state, const std::string& model) {
   for (const std::string& name : above) ModelLoad::request(state, name, rebuild_order());
 }
 
-/// The reason without the numbers of processes: each attempt has another one, which makes it no news.
-std::string without_processes(std::string_view reason) {
-  constexpr std::string_view kWord = "(process ";
-  std::string text;
-  while (true) {
-    const size_t at = reason.find(kWord);
-    if (at == std::string_view::npos) return text.append(reason);
-    text.append(reason.substr(0, at + kWord.size()));
-    reason.remove_prefix(at + kWord.size());
-    reason.remove_prefix(std::min(reason.find_first_not_of("0123456789"), reason.size()));
-  }
-}
-
-/// Whether the attempt before failed for the same reason.
-bool fails_alike(ModelRecord& record, std::string_view reason) {
-  std::string text = without_processes(reason);
-  return std::exchange(record.logged_failure, text) == text;
-}
-
 }  // namespace
 
 ModelLoad::ModelLoad(LifecycleState& state, std::string model, LoadOrder order)
@@ -374,7 +355,7 @@ void ModelLoad::fail_prepare(Status status, bool exists, Want want) {
       was_read_ = true;
     } else {
       ModelRecord& record = this->record();
-      repeated = fails_alike(record, reason);
+      repeated = record.fails_alike(reason);
       // A name that no repository holds leaves no trace: clients may ask for any. What the server is started
       // with was named by its operator.
       if (exists || order_.startup || !record.versions.empty()) record.failure = reason;
@@ -409,7 +390,7 @@ void ModelLoad::fail_versions(const std::vector<VersionFailure>& failures) {
     was_current = is_current();
     ModelRecord& record = this->record();
     if (was_current) {
-      repeated = fails_alike(record, all);
+      repeated = record.fails_alike(all);
       record.failure.clear();
       record.wants.clear();
       for (const RepositoryVersion& version : needed_) {

@@ -6,6 +6,19 @@
 namespace atl::models {
 namespace {
 
+/// The reason without the numbers of processes: each attempt has another one, which makes it no news.
+std::string without_processes(std::string_view reason) {
+  constexpr std::string_view kWord = "(process ";
+  std::string text;
+  while (true) {
+    const size_t at = reason.find(kWord);
+    if (at == std::string_view::npos) return text.append(reason);
+    text.append(reason.substr(0, at + kWord.size()));
+    reason.remove_prefix(at + kWord.size());
+    reason.remove_prefix(std::min(reason.find_first_not_of("0123456789"), reason.size()));
+  }
+}
+
 /// Why the model counts against strict readiness; empty: it does not.
 std::string unready_reason(const ModelRecord& record) {
   if (record.suspended) return {};  // went with a member, whose state counts
@@ -67,6 +80,11 @@ bool ModelRecord::is_unloaded() const {
 
 bool ModelRecord::is_helped_by(const ChangedService& change) const {
   return std::any_of(wants.begin(), wants.end(), [&](const Want& want) { return may_help(change, want); });
+}
+
+bool ModelRecord::fails_alike(std::string_view reason) {
+  std::string text = without_processes(reason);
+  return std::exchange(logged_failure, text) == text;
 }
 
 void ModelRecord::forget_failure() {

@@ -77,6 +77,8 @@ struct ModelRecord {
   bool is_helped_by(const ChangedService& change) const;
   /// All that the last load that failed, or what took the model down, has left.
   void forget_failure();
+  /// Notes why an attempt failed. \returns whether the attempt before failed for the same reason
+  bool fails_alike(std::string_view reason);
 };
 
 /// Not locked: guarded by its owner. Every change of a state is published.
