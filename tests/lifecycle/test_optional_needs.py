@@ -317,7 +317,7 @@ NOT_SEEN = {("models/catalog", "atoll.fault_notes/1"), ("models/catalog", "atoll
             ("backends/onnxruntime", "atoll.cuda/1"),
             *((plugin, "atoll.listeners/1") for plugin in FRONTENDS if plugin.startswith("frontends/")),
             ("models/catalog", "atoll.repository_paths/1"),
-            ("frontends/openai", "atoll.model_router/1"), ("frontends/openai", "atoll.tracing/1"),
+            *(("frontends/openai", f"atoll.{name}/1") for name in ("model_control", "model_router", "tracing")),
             ("supervision/systemd", "atoll.startup/1"),
             ("backends/python", "atoll.model_catalog/1"), ("backends/python", "atoll.model_control/1")} | {
                 ("frontends/c_api", f"atoll.{name}/1")
