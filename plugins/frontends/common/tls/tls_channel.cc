@@ -2,6 +2,7 @@
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -122,6 +123,8 @@ bool TlsChannel::receive() noexcept {
   received_ = {thread_.received.data(), static_cast<size_t>(got)};
   return got != 0;
 }
+
+bool TlsChannel::has_rest() const noexcept { return !kept_.empty() || SSL_pending(ssl_.get()) > 0; }
 
 void TlsChannel::keep_rest() noexcept {
   if (received_.empty()) return;

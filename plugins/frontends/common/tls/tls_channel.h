@@ -38,7 +38,7 @@ class TlsChannel final {
   static constexpr size_t kMostPieces = 64;
 
   /// \param fd  of the connection, which does not block and outlives this
-  static std::unique_ptr<TlsChannel> make(int fd, OpensslPtr<SSL> ssl, TlsThread& thread) noexcept;
+  static std::unique_ptr<TlsChannel> make(int fd, OpensslPtr<ssl_st> ssl, TlsThread& thread) noexcept;
   TlsChannel(const TlsChannel&) = delete;
   TlsChannel& operator=(const TlsChannel&) = delete;
   /// Tells the client that this is the end, if it can be told.
@@ -62,7 +62,7 @@ class TlsChannel final {
   /// What has come and was not read stays for the next receive(), and the thread's buffer is free for others.
   void keep_rest() noexcept;
   /// Something that keep_rest() kept, or that was decrypted, can be had without the socket.
-  bool has_rest() const noexcept { return !kept_.empty() || SSL_pending(ssl_.get()) > 0; }
+  bool has_rest() const noexcept;
   /// Decrypts as much as has come and fits. \returns bytes; 0: no more has come. After that has_ended() tells
   size_t read(std::span<uint8_t> room) noexcept;
   /// Nothing more comes: the client has said so, or what came was no TLS.
@@ -89,7 +89,7 @@ class TlsChannel final {
   static constexpr size_t kMostClientHello = size_t{16} << 10;
   static constexpr size_t kHelloHeadBytes = 9;  ///< of a record with a handshake message, and of the message
 
-  TlsChannel(int fd, OpensslPtr<SSL> ssl, TlsThread& thread) noexcept
+  TlsChannel(int fd, OpensslPtr<ssl_st> ssl, TlsThread& thread) noexcept
       : fd_(fd), ssl_(std::move(ssl)), thread_(thread) {}
   bool write_record(std::span<const uint8_t> bytes) noexcept;
   void fail(int result) noexcept;
@@ -97,7 +97,7 @@ class TlsChannel final {
   ssize_t send_some(std::span<const uint8_t> bytes) noexcept;
 
   const int fd_;
-  const OpensslPtr<SSL> ssl_;
+  const OpensslPtr<ssl_st> ssl_;
   TlsThread& thread_;
   std::span<const uint8_t> received_;  ///< of the thread's buffer, not decrypted yet
   std::vector<uint8_t> kept_;          ///< came, and others needed the thread's buffer

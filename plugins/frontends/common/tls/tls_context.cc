@@ -2,6 +2,7 @@
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
 #include <algorithm>
@@ -164,6 +165,14 @@ Status check_ciphers(const TlsRules& rules) noexcept {
   return invalid_argument("option 'ssl_ciphers' is '", rules.ciphers,
                           "', expected ciphers that OpenSSL knows: ", take_openssl_error());
 }
+
+void OpensslFree::operator()(SSL_CTX* context) const noexcept { SSL_CTX_free(context); }
+void OpensslFree::operator()(SSL* connection) const noexcept { SSL_free(connection); }
+void OpensslFree::operator()(X509* certificate) const noexcept { X509_free(certificate); }
+void OpensslFree::operator()(EVP_PKEY* key) const noexcept { EVP_PKEY_free(key); }
+void OpensslFree::operator()(BIO* bio) const noexcept { BIO_free(bio); }
+
+OpensslPtr<SSL> TlsContext::accept() const noexcept { return OpensslPtr<SSL>(SSL_new(context_.get())); }
 
 Result<TlsContext> TlsContext::make(const TlsPem& pem, TlsProtocol protocol, const TlsRules& rules) noexcept {
   ERR_clear_error();

@@ -1,22 +1,28 @@
 /// What TLS connections have in common: the server's certificate, who may connect, and the rules.
 #pragma once
 
-#include <openssl/ssl.h>
-
 #include <memory>
 #include <string>
 
 #include "atoll/core/status.h"
 #include "frontends/common/tls/tls_settings.h"
 
+// OpenSSL's SSL_CTX, SSL, X509, EVP_PKEY and BIO.
+struct ssl_ctx_st;
+struct ssl_st;
+struct x509_st;
+struct evp_pkey_st;
+struct bio_st;
+
 namespace atl::frontends {
 
+/// Defined where OpenSSL's headers are: they are large, and whoever has a connection includes this.
 struct OpensslFree {
-  void operator()(SSL_CTX* context) const noexcept { SSL_CTX_free(context); }
-  void operator()(SSL* connection) const noexcept { SSL_free(connection); }
-  void operator()(X509* certificate) const noexcept { X509_free(certificate); }
-  void operator()(EVP_PKEY* key) const noexcept { EVP_PKEY_free(key); }
-  void operator()(BIO* bio) const noexcept { BIO_free(bio); }
+  void operator()(ssl_ctx_st* context) const noexcept;
+  void operator()(ssl_st* connection) const noexcept;
+  void operator()(x509_st* certificate) const noexcept;
+  void operator()(evp_pkey_st* key) const noexcept;
+  void operator()(bio_st* bio) const noexcept;
 };
 template <class T>
 using OpensslPtr = std::unique_ptr<T, OpensslFree>;
@@ -40,7 +46,7 @@ class TlsContext {
                                  const TlsRules& rules = {}) noexcept;
 
   /// A connection's server end, without its socket; it may outlive this. [any] Null: no memory.
-  OpensslPtr<SSL> accept() const noexcept { return OpensslPtr<SSL>(SSL_new(context_.get())); }
+  OpensslPtr<ssl_st> accept() const noexcept;
 
   /// Who the certificate is for and until when, for people.
   std::string certificate_text() const;
@@ -48,9 +54,9 @@ class TlsContext {
   std::string time_problem() const;
 
  private:
-  explicit TlsContext(OpensslPtr<SSL_CTX> context) noexcept : context_(std::move(context)) {}
+  explicit TlsContext(OpensslPtr<ssl_ctx_st> context) noexcept : context_(std::move(context)) {}
 
-  OpensslPtr<SSL_CTX> context_;
+  OpensslPtr<ssl_ctx_st> context_;
 };
 
 /// Errors: INVALID_ARGUMENT OpenSSL knows none of the ciphers.

@@ -15,7 +15,7 @@ std::string TlsListener::certificate_text() noexcept {
 }
 
 std::unique_ptr<TlsChannel> TlsListener::accept(int fd, TlsThread& thread) noexcept {
-  OpensslPtr<SSL> ssl;
+  OpensslPtr<ssl_st> ssl;
   {
     const std::lock_guard lock(mutex_);
     ssl = context_.accept();

@@ -63,9 +63,12 @@ class TlsClient {
       {
         const std::lock_guard lock(mutex_);
         // One thread has the whole handshake: another one would wait for what this one has read.
-        while (SSL_in_init(ssl_.get()) == 1 && SSL_do_handshake(ssl_.get()) != 1) {
+        while (SSL_in_init(ssl_.get()) == 1) {
+          ERR_clear_error();
+          const int result = SSL_do_handshake(ssl_.get());
+          if (result == 1) break;
+          if (SSL_get_error(ssl_.get(), result) != SSL_ERROR_WANT_READ) return Outcome::kEnded;
           wanted.events = POLLIN;
-          if (SSL_want_read(ssl_.get()) == 0) return Outcome::kEnded;
           if (poll(&wanted, 1, timeout_ms) != 1) return Outcome::kLate;
         }
         ERR_clear_error();

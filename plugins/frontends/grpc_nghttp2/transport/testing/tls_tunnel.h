@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <openssl/err.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
