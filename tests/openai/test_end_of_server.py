@@ -10,7 +10,7 @@ REASON = "The server ends"
 
 def test_a_stream_says_why_it_ends(tmp_path):
     write_scripted(tmp_path, "scripted")
-    with serve(tmp_path, 'atoll.drain_timeout="4s"') as server, client_of(server) as client, \
+    with serve(tmp_path, 'atoll.drain_timeout="12s"') as server, client_of(server) as client, \
             anthropic.Anthropic(base_url=f"http://{server.http_address}", api_key="none", max_retries=0, timeout=60) as claude:
         messages = script("one", waits=True)
         chat = client.chat.completions.create(model="scripted", messages=messages, stream=True)

@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kTicksPerTimeout = 8;
 /// So long before the end of a drain streams are cancelled, so that their last event says why they end; of a short drain
 /// its last quarter.
-constexpr int64_t kLastWordsNs = 500 * kNsPerMs;
+constexpr int64_t kLastWordsNs = 2 * kNsPerSecond;
 
 void refuse(const Application& application, int fd) {
   ReplyHead reply{.http_status = 503};
