@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "atoll/core/status.h"
+#include "atoll/lib/stop_filter.h"
 #include "backends/llamacpp/engine/token_engine.h"
 #include "backends/llamacpp/sampling/sampling_options.h"
 #include "backends/llamacpp/sampling/token_sampler.h"
-#include "backends/llamacpp/text/stop_text.h"
 
 namespace atl::llamacpp {
 
@@ -66,7 +66,7 @@ struct Generation {
   int32_t cached_tokens = 0;  ///< of the prompt, when it began first
   bool has_begun = false;
   std::unique_ptr<TokenSampler> sampler;
-  std::unique_ptr<StopText> text;
+  std::unique_ptr<StopFilter> text;
   AnswerPiece next;  ///< what was not sent yet
 
   int32_t pending() const noexcept { return static_cast<int32_t>(tokens.size()) - computed; }

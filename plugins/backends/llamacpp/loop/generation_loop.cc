@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "atoll/core/stop_executor.h"
+#include "atoll/core/utf8.h"
 #include "backends/llamacpp/scheduling/step_plan.h"
 
 namespace atl::llamacpp {
@@ -15,6 +16,11 @@ constexpr int32_t kWorthWaiting = 32;
 constexpr int32_t kSpare = 64;
 /// Of those that wait, so many are looked at in a step.
 constexpr size_t kLookedAt = 64;
+
+/// Tokens may be any bytes; clients get UTF-8. A character is never cut here: the filter holds back what is not whole.
+std::string well_formed(std::string text) {
+  return is_utf8(text) ? std::move(text) : replace_invalid_utf8(text);
+}
 
 bool goes_before(const std::unique_ptr<Generation>& a, const std::unique_ptr<Generation>& b) {
   return a->options.priority != b->options.priority ? a->options.priority < b->options.priority
@@ -141,7 +147,7 @@ void GenerationLoop::admit() {
     user.sampler = std::make_unique<TokenSampler>(user.options, vocabulary_,
                                                   static_cast<uint64_t>(clock_.now_ns()) * 31 + user.order);
     user.sampler->note_prompt(user.tokens);
-    user.text = std::make_unique<StopText>(user.options.stops, user.options.include_stop);
+    user.text = std::make_unique<StopFilter>(user.options.stops, user.options.include_stop);
     user.port->computing(clock_.now_ns());
     counts_.prompt_tokens.fetch_add(user.tokens.size(), std::memory_order_relaxed);
     counts_.cached_prompt_tokens.fetch_add(static_cast<uint64_t>(user.computed), std::memory_order_relaxed);
@@ -256,7 +262,7 @@ FinishReason GenerationLoop::take_token(Generation& generation, const ChosenToke
   if (is_stop || (vocabulary_.is_end(token) && !options.ignore_eos)) return FinishReason::kStop;
   const bool goes_on = !generation.grammar || generation.grammar->accept(token);
   generation.next.text +=
-      generation.text->add(vocabulary_.piece(token, !options.skip_special_tokens), may_end);
+      well_formed(generation.text->add(vocabulary_.piece(token, !options.skip_special_tokens), may_end));
   if (generation.text->is_stopped() || !goes_on) return FinishReason::kStop;
   const bool is_full = generation.generated() >= options.max_tokens ||
                        static_cast<int32_t>(generation.tokens.size()) >= settings_.context_tokens;
@@ -285,7 +291,7 @@ void GenerationLoop::advance(TokenSlot& slot, std::span<const float> logits) {
 void GenerationLoop::finish(TokenSlot& slot, FinishReason reason) {
   auto generation = slots_.end(slot, true);
   AnswerPiece& last = generation->next;
-  last.text += generation->text->finish();
+  last.text += well_formed(generation->text->finish());
   last.finish = reason;
   last.cached_tokens = static_cast<uint32_t>(generation->cached_tokens);
   // Before the client knows of its end.

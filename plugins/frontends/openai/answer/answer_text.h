@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "frontends/openai/answer/text_filter.h"
+#include "atoll/lib/stop_filter.h"
 #include "frontends/openai/answer/token_logprobs.h"
 #include "frontends/openai/answer/tool_parser.h"
 
@@ -65,7 +65,7 @@ class AnswerText {
     }
   }
 
-  TextFilter filter_;
+  StopFilter filter_;
   std::optional<ToolParser> tools_;
   TokenQueue queue_;
   uint64_t bytes_ = 0;  ///< of the text that is out

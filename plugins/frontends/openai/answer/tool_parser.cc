@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "frontends/openai/answer/partial_match.h"
+#include "atoll/lib/partial_match.h"
 
 namespace atl::frontends::openai {
 namespace {

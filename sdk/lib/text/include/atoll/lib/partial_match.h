@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace atl::frontends::openai {
+namespace atl {
 
 /// How many bytes at the end of the text begin the word; not all of it. \param word  not empty
 inline size_t partial_match(std::string_view text, std::string_view word) noexcept {
@@ -15,4 +15,4 @@ inline size_t partial_match(std::string_view text, std::string_view word) noexce
   return 0;
 }
 
-}  // namespace atl::frontends::openai
+}  // namespace atl

@@ -1,4 +1,4 @@
-#include "frontends/openai/answer/text_filter.h"
+#include "atoll/lib/stop_filter.h"
 
 #include <gtest/gtest.h>
 
@@ -8,11 +8,11 @@
 #include "atoll/core/utf8.h"
 #include "atoll/testing/random.h"
 
-namespace atl::frontends::openai {
+namespace atl {
 namespace {
 
-TEST(TextFilter, WhatMayBecomeAStopStringIsHeldBack) {
-  TextFilter filter({"END", "\n\n"});
+TEST(StopFilter, WhatMayBecomeAStopStringIsHeldBack) {
+  StopFilter filter({"END", "\n\n"});
   EXPECT_EQ(filter.add("a E"), "a ");
   EXPECT_EQ(filter.add("N"), "");
   EXPECT_EQ(filter.add("C\n"), "ENC");
@@ -22,16 +22,16 @@ TEST(TextFilter, WhatMayBecomeAStopStringIsHeldBack) {
   EXPECT_FALSE(filter.is_stopped());
 }
 
-TEST(TextFilter, NothingComesFromTheFirstStopStringOn) {
-  TextFilter filter({"END", "D"});
+TEST(StopFilter, NothingComesFromTheFirstStopStringOn) {
+  StopFilter filter({"END", "D"});
   EXPECT_EQ(filter.add("abENDxD"), "ab");
   EXPECT_TRUE(filter.is_stopped());
   EXPECT_EQ(filter.add("more"), "");
   EXPECT_EQ(filter.finish(), "");
 }
 
-TEST(TextFilter, CharactersAreNotCut) {
-  TextFilter filter({});
+TEST(StopFilter, CharactersAreNotCut) {
+  StopFilter filter({});
   EXPECT_EQ(filter.add("\xe2\x82"), "");
   EXPECT_EQ(filter.add("\xac\xf0\x9f"), "\xe2\x82\xac");
   EXPECT_EQ(filter.add("\x98\x80"), "\xf0\x9f\x98\x80");
@@ -40,8 +40,22 @@ TEST(TextFilter, CharactersAreNotCut) {
   EXPECT_EQ(filter.finish(), "\xc3") << "the end is all that there is";
 }
 
+TEST(StopFilter, TheOneThatIsWholeFirstCounts) {
+  StopFilter text({"bcd", "ab"}, false);
+  EXPECT_EQ(text.add("xabcd"), "x");
+  StopFilter other({"cd", "bcd"}, true);
+  EXPECT_EQ(other.add("abcde"), "abcd");
+}
+
+TEST(StopFilter, WithoutLookingStopsAreText) {
+  StopFilter text({"x"}, false);
+  EXPECT_EQ(text.add("axb", false), "axb");
+  EXPECT_EQ(text.add("cxd", true), "c");
+  EXPECT_TRUE(text.is_stopped());
+}
+
 /// Whatever the pieces are: the text up to the first stop string, and no piece ends inside a character.
-TEST(TextFilter, PiecesMakeNoDifference) {
+TEST(StopFilter, PiecesMakeNoDifference) {
   test::Random random(7);
   for (int round = 0; round < 2000; ++round) {
     constexpr std::string_view kParts[] = {"a", "b", "ab", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
@@ -59,7 +73,7 @@ TEST(TextFilter, PiecesMakeNoDifference) {
           expected.resize(std::min(expected.size(), size - stop.size()));
       }
     }
-    TextFilter filter(stops);
+    StopFilter filter(stops);
     std::string got;
     for (size_t at = 0; at < whole.size();) {
       const size_t size = 1 + random.below(5);
@@ -74,4 +88,4 @@ TEST(TextFilter, PiecesMakeNoDifference) {
 }
 
 }  // namespace
-}  // namespace atl::frontends::openai
+}  // namespace atl
