@@ -175,6 +175,13 @@ def test_quickstart_names_who_has_a_port_and_what_to_set(tree, debian, name):
     assert all(NOBODYS[other] == f"127.0.0.1:{kept}" for other, kept in chosen.items())
 
 
+def test_quickstart_of_a_chat_names_its_own_command(tree, debian):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        done = tree.run("quickstart", "chat", **debian, **{**NOBODYS, "HTTP_ADDRESS": address})
+    assert done.stderr.rstrip().endswith(" etc/dev/quickstart chat")
+
+
 def test_quickstart_says_at_once_of_all_ports_who_has_them(tree, debian):
     with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as two:
         taken = [each.getsockname()[1] for each in (one, two)]

@@ -305,3 +305,18 @@ def test_unload_while_32_generate(server):
     assert len(results) == 32 and all(isinstance(error, urllib.error.HTTPError) for error in errors), errors
     assert len(errors) < 32, "those that had begun are answered"
     assert generate(server, "x", max_tokens=1)["text_output"] is not None
+
+
+def test_a_stream_of_triton_says_why_it_ends(tmp_path):
+    add_model(tmp_path)
+    with Server(tmp_path, *LLAMACPP, 'atoll.drain_timeout="12s"') as server:
+        server.wait_active().wait_ready("smol")
+        body = {"text_input": "Once", "stream": True, "sampling_parameters": json.dumps({"max_tokens": 8000, "ignore_eos": True})}
+        request = urllib.request.Request(f"http://{server.http_address}/v2/models/smol/generate_stream", json.dumps(body).encode())
+        with urllib.request.urlopen(request, timeout=120) as stream:
+            events = (json.loads(line[6:]) for line in stream if line.startswith(b"data: "))
+            assert "text_output" in next(events)
+            server.process.terminate()
+            last = list(events)[-1]
+        assert last == {"error": "The server ends, and has cut this answer off."}
+        assert server.process.wait(60) == 0, "nothing is left to drain"

@@ -66,6 +66,8 @@ def main():
     parser.add_argument("text", nargs="?", help="one message, instead of a chat")
     arguments = parser.parse_args()
     url = arguments.url.rstrip("/")
+    if "://" not in url:
+        url = f"http://{url}"
     model = arguments.model or pick_model(url)
     asked = {"model": model, "temperature": arguments.temperature, "max_tokens": arguments.max_tokens}
     messages = []

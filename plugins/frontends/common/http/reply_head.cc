@@ -17,6 +17,10 @@ std::string_view reason_phrase(int http_status) noexcept {
   switch (http_status) {
     case 200:
       return "OK";
+    case 304:
+      return "Not Modified";
+    case 308:
+      return "Permanent Redirect";
     case 400:
       return "Bad Request";
     case 401:

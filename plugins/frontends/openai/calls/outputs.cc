@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "atoll/memory/memory.h"
+
 namespace atl::frontends::openai {
 namespace {
 
