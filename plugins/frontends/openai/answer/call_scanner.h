@@ -17,7 +17,8 @@ class CallScanner {
   /// \param needs_arguments  an object that has only a name is no call
   explicit CallScanner(bool needs_arguments) : needs_arguments_(needs_arguments) {}
 
-  /// \param used  set to how many bytes were read: fewer than there are behind the end, and where it is no call
+  /// \param used  set to how many bytes were read: fewer than there are behind the end, where it is no call, and where it has
+  /// just begun, as the caller may not want a call of that name
   State add(std::string_view text, size_t* used);
 
   /// Name and beginning of the arguments are known.

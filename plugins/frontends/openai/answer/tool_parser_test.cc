@@ -45,6 +45,11 @@ void expect(ToolSyntax syntax, std::string_view text, std::string_view wanted) {
     EXPECT_EQ(parsed(text, {syntax, {"f", "g"}, false}, piece), wanted) << text << " by " << piece;
 }
 
+TEST(ToolParser, AMarkCountsBehindAnObjectThatIsNoCall) {
+  expect(ToolSyntax::kLlama3, R"({"name":"unknown","parameters":{<|python_tag|>{"name":"g"})",
+         R"({"name":"unknown","parameters":{g({}))");
+}
+
 TEST(ToolParser, Hermes) {
   const auto hermes = [](std::string_view text, std::string_view wanted) {
     expect(ToolSyntax::kHermes, text, wanted);
