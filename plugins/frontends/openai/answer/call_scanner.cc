@@ -29,7 +29,7 @@ bool unquote(const std::string& quoted, std::string* text) {
 CallScanner::State CallScanner::add(std::string_view text, size_t* used) {
   const bool had_begun = has_begun_;
   for (*used = 0; *used < text.size() && place_ != Place::kEnd; ++*used) {
-    if (has_begun_ != had_begun) break;
+    if (has_begun_ != had_begun && stops_at_name_) break;
     if (!read(text[*used])) return State::kNoCall;
   }
   return place_ == Place::kEnd ? State::kEnded : State::kReading;

@@ -14,11 +14,15 @@ class CallScanner {
  public:
   enum class State { kReading, kEnded, kNoCall };
 
-  /// \param needs_arguments  an object that has only a name is no call
-  explicit CallScanner(bool needs_arguments) : needs_arguments_(needs_arguments) {}
+  struct Options {
+    bool needs_arguments = false;  ///< an object that has only a name is no call
+    bool stops_at_name =
+        false;  ///< add() returns where the call begins, as the caller may not want one of that name
+  };
+  explicit CallScanner(Options options)
+      : needs_arguments_(options.needs_arguments), stops_at_name_(options.stops_at_name) {}
 
-  /// \param used  set to how many bytes were read: fewer than there are behind the end, where it is no call, and where it has
-  /// just begun, as the caller may not want a call of that name
+  /// \param used  set to how many bytes were read: fewer than there are behind the end, and where it is no call
   State add(std::string_view text, size_t* used);
 
   /// Name and beginning of the arguments are known.
@@ -39,7 +43,7 @@ class CallScanner {
   bool read_value(char c);
   bool end_object();
 
-  const bool needs_arguments_;
+  const bool needs_arguments_, stops_at_name_;
   Place place_ = Place::kOpen;
   Field field_ = Field::kOther;
   std::string key_, text_;  ///< text_: of a value that is a string

@@ -15,7 +15,7 @@ struct Scanned {
 
 /// Byte by byte.
 Scanned scan(std::string_view text, bool needs_arguments = false) {
-  CallScanner scanner(needs_arguments);
+  CallScanner scanner({.needs_arguments = needs_arguments});
   Scanned scanned;
   for (size_t used = 1;
        scanned.used < text.size() && used != 0 && scanned.state == CallScanner::State::kReading;

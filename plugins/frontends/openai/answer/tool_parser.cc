@@ -210,7 +210,7 @@ size_t ToolParser::read_arguments(std::string_view text, Parts& parts) {
 }
 
 void ToolParser::begin_object(bool has_mark) {
-  scanner_.emplace(/*needs_arguments=*/!has_mark);
+  scanner_.emplace(CallScanner::Options{.needs_arguments = !has_mark, .stops_at_name = !has_mark});
   has_mark_ = has_mark;
   has_arguments_ = false;
   place_ = Place::kCall;
