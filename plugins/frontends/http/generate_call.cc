@@ -76,8 +76,8 @@ Status GenerateCall::check_output(const OutputTensor& output, uint64_t size_byte
 
 int GenerateCall::write_response(Response& response, std::string* text) noexcept {
   Status status = std::move(response.error);
-  if (status.code() == Code::kCancelled && is_cut_by_end_)
-    status = unavailable("The server ends, and has cut this answer off.");
+  if (status.code() == Code::kCancelled && context_.frontend.server.catalog->exiting())
+    status = unavailable(frontends::messages::kCutByEnd);
   if (status.ok()) {
     json_.reset();
     status = write_generate_response(infer_.model->info(), infer_.request, response, json_);

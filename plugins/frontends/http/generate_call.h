@@ -4,7 +4,6 @@
 /// What a slow client has not taken waits here and in the connection, up to max_stream_backlog_bytes.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -22,9 +21,7 @@ class GenerateCall final : public ModelCall {
   void on_written() noexcept override;
   void on_gone() noexcept override;
   void on_closing_soon() noexcept override {
-    if (!streams_ || final_seen_here_) return;
-    is_cut_by_end_ = true;
-    infer_.request.cancellation.cancel();
+    if (streams_ && !final_seen_here_) infer_.request.cancellation.cancel();
   }
   void on_stream_written(size_t bytes) noexcept override;
 
@@ -57,7 +54,6 @@ class GenerateCall final : public ModelCall {
   void recycle() noexcept override;
 
   const bool streams_;
-  std::atomic<bool> is_cut_by_end_ = false;  ///< the server ends before the stream does
 
   // Of the connection's thread.
   bool begun_ = false;  ///< the stream's head was written

@@ -1,12 +1,12 @@
 #include "frontends/http/thread_context.h"
 
-#include <boost/beast/core/string.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "frontends/common/codec/error_map.h"
 #include "frontends/common/codec/wire_messages.h"
+#include "frontends/common/http/header_name.h"
 #include "frontends/common/management/remote_server.h"
 #include "frontends/http/generate_call.h"
 #include "frontends/http/http_messages.h"
@@ -112,9 +112,7 @@ Call* ThreadContext::make_passed_on(const RequestHead& head, Verdict& verdict) {
   const Route route = verdict.route<Route>();
   std::string_view lease;
   for (const HeaderField& field : head.fields) {
-    if (boost::beast::iequals({field.name.data(), field.name.size()},
-                              {RemoteModels::kLeaseHeader.data(), RemoteModels::kLeaseHeader.size()}))
-      lease = field.value;
+    if (is_named(field.name, RemoteModels::kLeaseHeader)) lease = field.value;
   }
   Result<std::optional<RemoteServer>> server = find_remote_server(frontend.server, route.model, lease);
   if (server.ok()) return *server ? new PassOnCall(*this, route, std::move(**server)) : nullptr;

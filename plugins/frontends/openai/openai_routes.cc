@@ -1,12 +1,12 @@
 #include "frontends/openai/openai_routes.h"
 
 #include <algorithm>
-#include <boost/beast/core/string.hpp>
 #include <iterator>
 #include <utility>
 
 #include "atoll/core/guarded.h"
 #include "atoll/core/stop_executor.h"
+#include "frontends/common/http/header_name.h"
 #include "frontends/openai/calls/endpoints.h"
 
 namespace atl::frontends::openai {
@@ -14,10 +14,6 @@ namespace {
 
 /// Bodies up to here are read on the connection's thread, in less than 100 microseconds.
 constexpr size_t kSmallBytes = 32 << 10;
-
-bool is_named(std::string_view header, std::string_view name) {
-  return boost::beast::iequals({header.data(), header.size()}, {name.data(), name.size()});
-}
 
 }  // namespace
 

@@ -1,11 +1,11 @@
 #include "frontends/static_files/file_routes.h"
 
-#include <boost/beast/core/string.hpp>
 #include <utility>
 
 #include "atoll/core/guarded.h"
 #include "atoll/core/text.h"
 #include "atoll/lib/http_request.h"
+#include "frontends/common/http/header_name.h"
 
 namespace atl::frontends::static_files {
 namespace {
@@ -18,7 +18,7 @@ constexpr std::string_view kText = "text/plain; charset=utf-8";
 bool has_already(const HttpExchange& exchange, std::string_view entity_tag) {
   for (uint32_t i = 0; i < exchange.header_count(); ++i) {
     const HttpHeader header = exchange.header(i);
-    if (boost::beast::iequals({header.name.data(), header.name.size()}, "if-none-match"))
+    if (is_named(header.name, "if-none-match"))
       return header.value == "*" || header.value.find(entity_tag) != std::string_view::npos;
   }
   return false;

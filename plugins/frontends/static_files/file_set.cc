@@ -9,6 +9,10 @@
 #include "atoll/core/file_check.h"
 #include "atoll/core/text.h"
 
+// Its functions here, and not those of a library that a plugin might bring too.
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 namespace atl::frontends::static_files {
 namespace {
 
@@ -48,11 +52,9 @@ std::string_view type_of(const fs::path& file) {
   return "application/octet-stream";
 }
 
-/// FNV-1a of 64 bits: it only has to tell a file from what it was before.
+/// It only has to tell a file from what it was before.
 std::string tag_of(std::string_view content) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char byte : content) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
-  return cat('"', hash, '-', content.size(), '"');
+  return cat('"', XXH3_64bits(content.data(), content.size()), '-', content.size(), '"');
 }
 
 Status unreadable(const fs::path& path, std::string_view why) {

@@ -14,8 +14,8 @@ constexpr OptionTable kOptions{
         "/path/ gets its index.html. A relative folder counts from the server's working folder."),
     option_bytes("max_size", "64MiB")
         .help(
-            "Bytes that all files may have together. The server keeps them in memory, and reads them when it starts and when "
-            "its configuration is read again."),
+            "Bytes that all files may have together. The server keeps the files in memory. It reads them when it starts, and "
+            "anew when one of these options changes."),
 };
 
 class StaticFiles final : public Plugin {

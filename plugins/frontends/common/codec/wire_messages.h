@@ -11,6 +11,8 @@
 namespace atl::frontends::messages {
 
 inline constexpr std::string_view kServerExiting = "Server exiting";
+/// The last event of a stream that the server ends before the model does.
+inline constexpr std::string_view kCutByEnd = "The server ends, and has cut this answer off.";
 inline constexpr std::string_view kGrpcShuttingDown =
     "GRPC server is shutting down and has stopped accepting new requests.";
 inline constexpr std::string_view kGrpcDecoupled =

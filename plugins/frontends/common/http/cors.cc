@@ -1,10 +1,10 @@
 #include "frontends/common/http/cors.h"
 
 #include <algorithm>
-#include <boost/beast/core/string.hpp>
 #include <utility>
 
 #include "atoll/core/text.h"
+#include "frontends/common/http/header_name.h"
 
 namespace atl::frontends::http {
 namespace {
@@ -28,10 +28,6 @@ bool is_origin(std::string_view text) noexcept {
   return !host.empty() &&
          std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end), is_plain) &&
          std::all_of(host.begin(), host.end(), is_plain);
-}
-
-bool is_named(std::string_view name, std::string_view wanted) noexcept {
-  return boost::beast::iequals({name.data(), name.size()}, {wanted.data(), wanted.size()});
 }
 
 }  // namespace

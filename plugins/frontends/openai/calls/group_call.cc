@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "atoll/core/guarded.h"
+#include "frontends/common/codec/wire_messages.h"
 
 namespace atl::frontends::openai {
 namespace {
@@ -137,7 +138,7 @@ void GroupCall::submit(InnerRequest& inner) noexcept {
 
 void GroupCall::fail_with(const Status& status, uint32_t retry_after_ms) noexcept {
   if (status.code() == Code::kCancelled && context_.catalog.exiting())
-    return fail(error_of(unavailable("The server ends, and has cut this answer off.")));
+    return fail(error_of(unavailable(messages::kCutByEnd)));
   fail(error_of(status, retry_after_ms));
 }
 

@@ -1,5 +1,6 @@
 #include "frontends/openai/request/other_requests.h"
 
+#include <span>
 #include <utility>
 
 #include "atoll/core/text.h"
@@ -36,6 +37,21 @@ void read_documents(Fields& fields, std::vector<std::string>& documents) {
   }
 }
 
+/// What all readers here do: the object in the body, its model, what `read` takes of it, and how many other fields it has.
+template <class Request, class Read>
+std::variant<Request, ApiError> read_request(std::string_view body, std::span<const std::string_view> known,
+                                             Read&& read) {
+  CheckedDocument document;
+  if (auto failure = parse_body(body, document)) return std::move(*failure);
+  Fields fields(document);
+  Request request;
+  request.model = read_model(fields);
+  read(fields, request);
+  request.unknown_fields = count_unknown(document, known);
+  if (fields.failure()) return std::move(*fields.failure());
+  return request;
+}
+
 }  // namespace
 
 std::variant<RerankRequest, ApiError> read_rerank(std::string_view body) {
@@ -47,32 +63,20 @@ std::variant<RerankRequest, ApiError> read_rerank(std::string_view body) {
                                          "user",
                                          "truncate_prompt_tokens",
                                          "max_tokens_per_doc"};
-  CheckedDocument document;
-  if (auto failure = parse_body(body, document)) return std::move(*failure);
-  Fields fields(document);
-  RerankRequest request;
-  request.model = read_model(fields);
-  request.query = fields.text("query");
-  if (!fields.has("query")) fields.fail(wrong_field("query", "'query' is missing."));
-  read_documents(fields, request.documents);
-  request.top_n = fields.integer("top_n", 0, kMostTokens).value_or(0);
-  request.return_documents = fields.flag("return_documents", true);
-  request.unknown_fields = count_unknown(document, kKnown);
-  if (fields.failure()) return std::move(*fields.failure());
-  return request;
+  return read_request<RerankRequest>(body, kKnown, [](Fields& fields, RerankRequest& request) {
+    request.query = fields.text("query");
+    if (!fields.has("query")) fields.fail(wrong_field("query", "'query' is missing."));
+    read_documents(fields, request.documents);
+    request.top_n = fields.integer("top_n", 0, kMostTokens).value_or(0);
+    request.return_documents = fields.flag("return_documents", true);
+  });
 }
 
 std::variant<ClassifyRequest, ApiError> read_classify(std::string_view body) {
   constexpr std::string_view kKnown[] = {"model", "input", "user", "truncate_prompt_tokens"};
-  CheckedDocument document;
-  if (auto failure = parse_body(body, document)) return std::move(*failure);
-  Fields fields(document);
-  ClassifyRequest request;
-  request.model = read_model(fields);
-  request.texts = read_prompts(fields, "input", kDocumentsMax);
-  request.unknown_fields = count_unknown(document, kKnown);
-  if (fields.failure()) return std::move(*fields.failure());
-  return request;
+  return read_request<ClassifyRequest>(body, kKnown, [](Fields& fields, ClassifyRequest& request) {
+    request.texts = read_prompts(fields, "input", kDocumentsMax);
+  });
 }
 
 std::variant<GenerationRequest, ApiError> read_tokenize(std::string_view body) {
@@ -89,41 +93,29 @@ std::variant<GenerationRequest, ApiError> read_tokenize(std::string_view body) {
                                          "add_generation_prompt",
                                          "continue_final_message",
                                          "return_token_strs"};
-  CheckedDocument document;
-  if (auto failure = parse_body(body, document)) return std::move(*failure);
-  Fields fields(document);
-  GenerationRequest request;
-  request.model = read_model(fields);
-  request.is_chat = fields.has("messages");
-  if (request.is_chat) {
-    read_chat(fields, request);
-    read_tools(fields, request);
-  } else {
-    const char* const name = fields.has("content") ? "content" : "prompt";
-    if (!fields.has(name)) fields.fail(wrong_field("prompt", "'prompt' or 'messages' is missing."));
-    request.prompts = {{std::string(fields.text(name)), {}, false}};
-  }
-  request.unknown_fields = count_unknown(document, kKnown);
-  if (fields.failure()) return std::move(*fields.failure());
-  return request;
+  return read_request<GenerationRequest>(body, kKnown, [](Fields& fields, GenerationRequest& request) {
+    request.is_chat = fields.has("messages");
+    if (request.is_chat) {
+      read_chat(fields, request);
+      read_tools(fields, request);
+    } else {
+      const char* const name = fields.has("content") ? "content" : "prompt";
+      if (!fields.has(name)) fields.fail(wrong_field("prompt", "'prompt' or 'messages' is missing."));
+      request.prompts = {{std::string(fields.text(name)), {}, false}};
+    }
+  });
 }
 
 std::variant<GenerationRequest, ApiError> read_detokenize(std::string_view body) {
   constexpr std::string_view kKnown[] = {"model", "tokens"};
-  CheckedDocument document;
-  if (auto failure = parse_body(body, document)) return std::move(*failure);
-  Fields fields(document);
-  GenerationRequest request;
-  request.model = read_model(fields);
-  Prompt& prompt = request.prompts.emplace_back();
-  prompt.has_ids = true;
-  const CheckedValue* const tokens = fields.find("tokens");
-  if (tokens == nullptr || !tokens->IsArray() || (!tokens->Empty() && !read_ids(*tokens, prompt.ids)))
-    fields.fail(
-        wrong_field("tokens", "'tokens' has to be a list of token ids: integers from 0 to 2147483647."));
-  request.unknown_fields = count_unknown(document, kKnown);
-  if (fields.failure()) return std::move(*fields.failure());
-  return request;
+  return read_request<GenerationRequest>(body, kKnown, [](Fields& fields, GenerationRequest& request) {
+    Prompt& prompt = request.prompts.emplace_back();
+    prompt.has_ids = true;
+    const CheckedValue* const tokens = fields.find("tokens");
+    if (tokens == nullptr || !tokens->IsArray() || (!tokens->Empty() && !read_ids(*tokens, prompt.ids)))
+      fields.fail(
+          wrong_field("tokens", "'tokens' has to be a list of token ids: integers from 0 to 2147483647."));
+  });
 }
 
 }  // namespace atl::frontends::openai
