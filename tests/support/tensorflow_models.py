@@ -1,10 +1,18 @@
 """SavedModels and GraphDefs of a few nodes, written without TensorFlow, for the tests of backends/tensorflow."""
 
+import hashlib
+import pathlib
+import shutil
 import struct
+import subprocess
+import sys
+import tempfile
+import zipfile
 
-from support.server import BUILD
+from support.server import BUILD, ROOT
 
 LIBRARY = BUILD / "lib/atoll/engines/tensorflow/libtensorflow_cc.so.2"
+BASIC_PITCH_SHA256 = "738adb503aae7fdfc7d1e1511aa0ce35052315f260a19531ef4c356708425db0"
 FLOAT, DOUBLE, INT32, UINT8, INT16, INT8, TEXT, INT64, BOOL = 1, 2, 3, 4, 5, 6, 7, 9, 10
 BF16, UINT16, FP16, UINT32, UINT64 = 14, 17, 19, 22, 23
 
@@ -117,3 +125,23 @@ def add_graph_def(repository, name, nodes, config):
     folder.mkdir(parents=True)
     (folder / "model.graphdef").write_bytes(graph_def(nodes))
     (repository / name / "config.pbtxt").write_text(f'platform: "tensorflow_graphdef"\n{config}')
+
+
+def basic_pitch_folder():
+    """The folder of one net as SavedModel with variables (`nmp`), TFLite and ONNX (`nmp.onnx`), out of the package basic-pitch; fetched
+    with the first call. None: it cannot be had."""
+    folder = ROOT / "build/models/basic_pitch"
+    if not folder.exists():
+        with tempfile.TemporaryDirectory() as work:
+            fetched = subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
+                                      "--only-binary=:all:", "--dest", work, "basic-pitch==0.4.0"], check=False)
+            wheels = list(pathlib.Path(work).glob("*.whl"))
+            if fetched.returncode != 0 or len(wheels) != 1:
+                return None
+            assert hashlib.sha256(wheels[0].read_bytes()).hexdigest() == BASIC_PITCH_SHA256
+            with zipfile.ZipFile(wheels[0]) as archive:
+                inside = "basic_pitch/saved_models/icassp_2022/"
+                archive.extractall(work, [name for name in archive.namelist() if name.startswith(inside)])
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copytree(pathlib.Path(work) / inside, folder)
+    return folder

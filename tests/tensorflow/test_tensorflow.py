@@ -3,6 +3,7 @@ etc/dev/fetch-tensorflow has not been run."""
 
 import json
 import pathlib
+import shutil
 import urllib.request
 
 import numpy as np
@@ -201,6 +202,27 @@ def test_what_is_no_model_is_told(server, client, repository, content, text):
     tf.add_saved_model(repository, name, content)
     assert text in reason_of(client, name)
     assert server.process.poll() is None
+
+
+def test_a_net_with_variables_answers_as_its_twin_in_onnx(client, repository):
+    folder = tf.basic_pitch_folder()
+    if folder is None:
+        pytest.skip("left out: the package basic-pitch cannot be fetched")
+    (repository / "pitch" / "1").mkdir(parents=True)
+    shutil.copytree(folder / "nmp", repository / "pitch" / "1" / "model.savedmodel")
+    (repository / "twin" / "1").mkdir(parents=True)
+    shutil.copy(folder / "nmp.onnx", repository / "twin" / "1" / "model.onnx")
+    for name in ("pitch", "twin"):
+        client.load_model(name)
+    outputs = [one.name for one in client.get_model_metadata("twin").outputs]
+    [input_name] = [one.name for one in client.get_model_metadata("twin").inputs]
+    samples = np.sin(np.arange(2 * 43844, dtype=np.float32) * 0.05).reshape(2, 43844, 1)
+    found = ask(client, "pitch", outputs=("contour", "note", "onset"), input_2=samples)
+    by_shape = [ask(client, "twin", outputs=(name,), **{input_name: samples}) for name in outputs]
+    assert found[1].max() > 0.1
+    for values in found:
+        nearest = min(np.abs(values - other).max() for other in by_shape if other.shape == values.shape)
+        assert nearest < 1e-3
 
 
 def test_loading_again_and_again_takes_no_memory(server, client, repository):

@@ -1,4 +1,5 @@
 // TensorFlow's C calls over the graphs of tf_double_graph.h: as much of them as this backend uses, with the same ownership.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
