@@ -15,7 +15,7 @@ from tritonclient.utils import InferenceServerException
 
 pytestmark = pytest.mark.skipif(not tf.LIBRARY.exists(), reason=f"left out: TensorFlow is not there ({tf.LIBRARY}); "
                                 "etc/dev/build release backends/tensorflow brings it")
-TENSORFLOW = ('plugin.tensorflow.use="backends/tensorflow"', f'plugin.tensorflow.library="{tf.LIBRARY}"')
+TENSORFLOW = ('plugin.tensorflow.use="backends/tensorflow"',)  # finds its library by itself
 CONTROL = ('plugin.control.use="control/explicit"', "plugin.models.strict_readiness=false")
 TYPES = {"BOOL": tf.BOOL, "UINT8": tf.UINT8, "UINT16": tf.UINT16, "UINT32": tf.UINT32, "UINT64": tf.UINT64, "INT8": tf.INT8,
          "INT16": tf.INT16, "INT32": tf.INT32, "INT64": tf.INT64, "FP16": tf.FP16, "FP32": tf.FLOAT, "FP64": tf.DOUBLE}

@@ -89,7 +89,7 @@ TEST(MetaGraphs, TheGraphIsChosenByItsTag) {
                                               meta_graph({"serve"}, "", signature_with("s", "c")) +
                                               meta_graph({"train"}, "", signature_with("s", "x"))));
   ASSERT_TRUE(graphs.ok());
-  const auto input = [&](const std::string& tag) { return (*choose_meta_graph(*graphs, tag))->signatures[0].inputs[0].name; };
+  const auto input = [&](const std::string& tag) { return choose_meta_graph(*graphs, tag).value()->signatures[0].inputs[0].name; };
   EXPECT_EQ(input(""), "c");
   EXPECT_EQ(input("serve"), "c");
   EXPECT_EQ(input("tpu"), "t");
@@ -103,12 +103,12 @@ TEST(MetaGraphs, TheGraphIsChosenByItsTag) {
 TEST(MetaGraphs, TheSignatureIsChosenByItsName) {
   MetaGraph graph;
   graph.signatures = {{"__saved_model_init_op", {}, {}}, {"other", {}, {}}, {"serving_default", {}, {}}};
-  EXPECT_EQ((*choose_signature(graph, ""))->name, "serving_default");
-  EXPECT_EQ((*choose_signature(graph, "other"))->name, "other");
+  EXPECT_EQ(choose_signature(graph, "").value()->name, "serving_default");
+  EXPECT_EQ(choose_signature(graph, "other").value()->name, "other");
   EXPECT_THAT(choose_signature(graph, "none").status().text(),
               HasSubstr("'__saved_model_init_op', 'other', 'serving_default'"));
   graph.signatures.pop_back();
-  EXPECT_EQ((*choose_signature(graph, ""))->name, "other");
+  EXPECT_EQ(choose_signature(graph, "").value()->name, "other");
   graph.signatures.pop_back();
   EXPECT_FALSE(choose_signature(graph, "").ok());
 }

@@ -15,10 +15,10 @@ using testing::Contains;
 using testing::HasSubstr;
 
 TEST(TensorFlowLibrary, BesideAnotherProtobufItHasSymbolsOfItsOwn) {
-  EXPECT_EQ(*open_flags({}), RTLD_NOW | RTLD_LOCAL);
-  EXPECT_EQ(*open_flags({.has_other_malloc = true}), RTLD_NOW | RTLD_LOCAL);
+  EXPECT_EQ(open_flags({}).value(), RTLD_NOW | RTLD_LOCAL);
+  EXPECT_EQ(open_flags({.has_other_malloc = true}).value(), RTLD_NOW | RTLD_LOCAL);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  EXPECT_EQ(*open_flags({.has_protobuf = true}), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+  EXPECT_EQ(open_flags({.has_protobuf = true}).value(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
   EXPECT_THAT(open_flags({.has_protobuf = true, .has_other_malloc = true}).status().text(),
               HasSubstr("start it without the allocator"));
 #endif
