@@ -1,0 +1,62 @@
+#include "backends/tensorflow/library/tf_library.h"
+
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "atoll/testing/temporary_directory.h"
+#include "backends/tensorflow/graph/tf_datatypes.h"
+#include "backends/tensorflow/testing/model_writer.h"
+
+namespace atl::tensorflow::test {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+TEST(TensorFlowLibrary, BesideAnotherProtobufItHasSymbolsOfItsOwn) {
+  EXPECT_EQ(open_flags({}).value(), RTLD_NOW | RTLD_LOCAL);
+  EXPECT_EQ(open_flags({.has_other_malloc = true}).value(), RTLD_NOW | RTLD_LOCAL);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_EQ(open_flags({.has_protobuf = true}).value(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+  EXPECT_THAT(open_flags({.has_protobuf = true, .has_other_malloc = true}).status().text(),
+              HasSubstr("start it without the allocator"));
+#endif
+}
+
+TEST(TensorFlowLibrary, ThisProgramHasProtobufAndTheUsualAllocator) {
+  const ProcessSymbols symbols = ProcessSymbols::of_process();
+  EXPECT_TRUE(symbols.has_protobuf);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_FALSE(symbols.has_other_malloc);
+#endif
+}
+
+TEST(TensorFlowLibrary, WhereThereIsNoneTheFailureSaysWhatToDo) {
+  const atl::test::TemporaryDirectory folder;
+  // Another test of this program may have opened one, which stays.
+  if (open_tensorflow({}).ok()) GTEST_SKIP() << "the library is open";
+  const std::string none = (folder.path() / kLibraryName).string();
+  const std::string text = open_tensorflow({none}).status().text();
+  EXPECT_THAT(text, HasSubstr(none));
+  EXPECT_THAT(text, HasSubstr("pip install tensorflow-cpu"));
+  write_file(none, "no library");
+  EXPECT_THAT(open_tensorflow({none}).status().text(), HasSubstr("TensorFlow cannot be used"));
+}
+
+TEST(TensorFlowLibrary, AnInstallationsOwnIsLookedForLast) {
+  const std::vector<std::string> files = library_files("/opt/x/lib/atoll/plugins/backends/tensorflow.so");
+  EXPECT_THAT(files, Contains("/opt/x/lib/atoll/engines/tensorflow/libtensorflow_cc.so.2"));
+}
+
+TEST(TensorFlowLibrary, EachDatatypeHasOneNumber) {
+  for (uint32_t i = 1; i < kDataTypeCount; ++i) {
+    const auto type = static_cast<DataType>(i);
+    EXPECT_EQ(from_tensorflow(to_tensorflow(type)), type);
+  }
+  EXPECT_EQ(from_tensorflow(8), DataType::kInvalid);
+  EXPECT_EQ(from_tensorflow(0), DataType::kInvalid);
+}
+
+}  // namespace
+}  // namespace atl::tensorflow::test
