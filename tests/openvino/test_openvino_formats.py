@@ -8,8 +8,6 @@ from support import openvino_models as models
 from support.server import Server
 from tritonclient.utils import InferenceServerException
 
-pytestmark = models.NEEDS_OPENVINO
-
 TYPES = {  # of ONNX: numpy, Triton, values that come back as they are
     TensorProto.BOOL: (np.bool_, "BOOL", [True, False, True]),
     TensorProto.UINT8: (np.uint8, "UINT8", [0, 1, 255]),

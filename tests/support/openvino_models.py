@@ -3,15 +3,11 @@
 import struct
 
 import onnx
-import pytest
 from onnx import TensorProto, helper
 from support.server import BUILD
 
 ENGINE = BUILD / "lib/atoll/engines/openvino"
 OPENVINO = ('plugin.openvino.use="backends/openvino"',)
-NEEDS_OPENVINO = pytest.mark.skipif(
-    not list(ENGINE.glob("libopenvino_c.so*")),
-    reason=f"LEFT OUT: there is no OpenVINO in {ENGINE}; etc/dev/test-openvino fetches it and runs these tests")
 
 
 def add_model(repository, name, file_name, content, config=None, parameters=None, version=1):

@@ -22,8 +22,8 @@ BackendCase sums(const std::string& name, const std::string& parameters) {
   BackendCase one;
   one.name = name;
   one.max_batch_size = 4;
-  one.source =
-      write_model(models(), name, openvino::test::kAddModel, cat(openvino::test::kAddConfig, " ", parameters));
+  one.source = write_model(models(), name, openvino::test::kAddModel,
+                           cat(openvino::test::kAddConfig, " ", parameters));
   one.fill = [](TestRequest& request, uint64_t n) {
     auto x = static_cast<float>(n);
     request.add_input<float>("INPUT0", DataType::kFp32, {1, 3}, {x, x + 1, x + 2});
@@ -46,7 +46,8 @@ BackendCase texts() {
   BackendCase one;
   one.name = "texts";
   one.max_batch_size = 4;
-  one.source = write_model(models(), "texts", "<net>\ninput INPUT0 23 -1,2\noutput OUTPUT0 23 -1,2\nop identity\n</net>",
+  one.source = write_model(models(), "texts",
+                           "<net>\ninput INPUT0 23 -1,2\noutput OUTPUT0 23 -1,2\nop identity\n</net>",
                            R"(max_batch_size: 4 input { name: 'INPUT0' data_type: TYPE_STRING dims: 2 }
                            output { name: 'OUTPUT0' data_type: TYPE_STRING dims: 2 })");
   auto elements = [](uint64_t n) {
@@ -69,14 +70,17 @@ BackendCase texts() {
 BackendCase positions() {
   BackendCase one;
   one.name = "positions";
-  one.source = write_model(models(), "positions", "<net>\ninput INPUT0 9 -1\noutput OUTPUT0 10 1,-1\nop positions\n</net>",
+  one.source = write_model(models(), "positions",
+                           "<net>\ninput INPUT0 9 -1\noutput OUTPUT0 10 1,-1\nop positions\n</net>",
                            R"(input { name: 'INPUT0' data_type: TYPE_INT32 dims: -1 }
                            output { name: 'OUTPUT0' data_type: TYPE_INT64 dims: [1, -1] })");
   one.fill = [](TestRequest& request, uint64_t) {
     request.add_input<int32_t>("INPUT0", DataType::kInt32, {4}, {0, 5, 0, 6});
     request.add_output("OUTPUT0");
   };
-  one.right = [](const ReceivedResponse& response, uint64_t) { return is(response, bytes_of<int64_t>({1, 3})); };
+  one.right = [](const ReceivedResponse& response, uint64_t) {
+    return is(response, bytes_of<int64_t>({1, 3}));
+  };
   one.fill_bad = [](TestRequest& request, uint64_t) {
     request.add_input<int32_t>("INPUT0", DataType::kInt32, {4}, {1, 2, 3});
     request.add_output("OUTPUT0");
@@ -96,7 +100,8 @@ BackendProvider provider() {
   const std::string one_thread = R"(parameters { key: 'INFERENCE_NUM_THREADS' value { string_value: '1' } }
                                     parameters { key: 'NUM_STREAMS' value { string_value: '1' } })";
   const std::string padded = "parameters { key: 'ENABLE_BATCH_PADDING' value { string_value: 'YES' } }";
-  provider.cases = {sums("sums", ""), sums("one_thread", one_thread), sums("padded", padded), texts(), positions()};
+  provider.cases = {sums("sums", ""), sums("one_thread", one_thread), sums("padded", padded), texts(),
+                    positions()};
   return provider;
 }
 

@@ -38,7 +38,7 @@ Result<std::unique_ptr<OvCompiled>> OvCompiled::make(const OvCore& core, Handle<
   auto first = made->compile();
   if (!first.ok()) return std::move(first).status();
   made->current_ = std::move(first).value();
-  made->compilations_ = 1;
+  made->compilations_ = made->current_->number;
   if (!plan.is_variable) made->model_.reset();
   return made;
 }
@@ -52,14 +52,15 @@ Result<std::shared_ptr<OvCompilation>> OvCompiled::compile() const {
                                        properties.data()));
   const OvCompiledModel* const raw = compiled->model.get();
   for (const OvInputPlan& input : plan_.inputs) {
-    ATOLL_RETURN_IF_ERROR(openvino::make(compiled->inputs.emplace_back(), api().ov_compiled_model_input_by_name, raw,
-                                         input.name.c_str()));
+    ATOLL_RETURN_IF_ERROR(openvino::make(compiled->inputs.emplace_back(),
+                                         api().ov_compiled_model_input_by_name, raw, input.name.c_str()));
   }
   for (const OvOutputPlan& output : plan_.outputs) {
     ATOLL_RETURN_IF_ERROR(openvino::make(compiled->outputs.emplace_back(),
                                          api().ov_compiled_model_output_by_name, raw, output.name.c_str()));
   }
   compiled->is_run_apart = is_run_apart(*raw);
+  compiled->number = compilations_ + 1;
   return compiled;
 }
 
@@ -68,11 +69,9 @@ std::shared_ptr<const OvCompilation> OvCompiled::current() const noexcept {
   return current_;
 }
 
-std::shared_ptr<const OvCompilation> OvCompiled::note_shapes(const std::shared_ptr<const OvCompilation>& on,
-                                                             uint64_t shapes_hash) noexcept {
+std::shared_ptr<const OvCompilation> OvCompiled::note_shapes(uint64_t shapes_hash) noexcept {
   // Held while it is compiled, too: who has a known shape waits, but nobody compiles it twice.
   std::lock_guard lock(mutex_);
-  if (on != current_) return current_;
   const bool is_full = current_->shapes.size() >= settings_.shapes_kept;
   if (is_full && !current_->shapes.contains(shapes_hash)) {
     auto next = compile();
@@ -80,7 +79,7 @@ std::shared_ptr<const OvCompilation> OvCompiled::note_shapes(const std::shared_p
       log_.debug("model '", plan_.model_name, "' was compiled again, after runs with ",
                  current_->shapes.size(), " different input shapes");
       current_ = std::move(next).value();
-      ++compilations_;
+      compilations_.store(current_->number, std::memory_order_release);
     } else {
       log_.warning("model '", plan_.model_name, "' cannot be compiled again, and keeps the memory of ",
                    current_->shapes.size(), " input shapes: ", next.status().message());
@@ -90,10 +89,4 @@ std::shared_ptr<const OvCompilation> OvCompiled::note_shapes(const std::shared_p
   current_->shapes.insert(shapes_hash);
   return current_;
 }
-
-uint32_t OvCompiled::compilations() const noexcept {
-  std::lock_guard lock(mutex_);
-  return compilations_;
-}
-
 }  // namespace atl::openvino

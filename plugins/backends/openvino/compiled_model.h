@@ -1,6 +1,7 @@
 /// A compiled model that is compiled anew before it has kept too much.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -21,6 +22,7 @@ struct OvCompilation {
   /// The call that runs a model and waits says nothing of a run that has failed, if all of the model has one thread, which is
   /// not the caller's. Such models are run by the two calls that start a run and wait for it.
   bool is_run_apart = false;
+  uint32_t number = 0;  ///< of the compilations of its model, from 1 on
 
  private:
   friend class OvCompiled;
@@ -40,13 +42,12 @@ class OvCompiled {
 
   std::shared_ptr<const OvCompilation> current() const noexcept;
 
-  /// Says that a run with other shapes than the instance's last one is to come. Compiles the model anew if `on` was run with too
-  /// many. \returns the compilation to run on
-  std::shared_ptr<const OvCompilation> note_shapes(const std::shared_ptr<const OvCompilation>& on,
-                                                   uint64_t shapes_hash) noexcept;
+  /// Says that a run with these shapes is to come, which the instance has not made on the current compilation just before. Compiles
+  /// the model anew if that was run with too many. \returns the compilation to run on
+  std::shared_ptr<const OvCompilation> note_shapes(uint64_t shapes_hash) noexcept;
 
-  /// How often the model was compiled.
-  uint32_t compilations() const noexcept;
+  /// How often the model was compiled: the number of the current compilation.
+  uint32_t compilations() const noexcept { return compilations_.load(std::memory_order_acquire); }
 
  private:
   OvCompiled(const OvCore& core, Handle<OvModel> model, const OvModelPlan& plan, const OvSettings& settings,
@@ -61,7 +62,7 @@ class OvCompiled {
   Handle<OvModel> model_;     ///< null: no input is variable, so it is never compiled again
   mutable std::mutex mutex_;  // guards the following, and what is noted in compilations
   std::shared_ptr<OvCompilation> current_;
-  uint32_t compilations_ = 0;
+  std::atomic<uint32_t> compilations_{0};  ///< written under the mutex
 };
 
 }  // namespace atl::openvino

@@ -18,9 +18,9 @@ namespace fs = std::filesystem;
 
 constexpr size_t kHeadBytes = 4096;
 constexpr std::string_view kDefaultName = "model.xml";
-constexpr std::string_view kOtherNames[] = {"model.onnx",       "model.tflite", "model.pdmodel",
-                                            "model.saved_model", "model.savedmodel",
-                                            "model.graphdef",   "model.pb"};
+constexpr std::string_view kOtherNames[] = {"model.onnx",        "model.tflite",     "model.pdmodel",
+                                            "model.saved_model", "model.savedmodel", "model.graphdef",
+                                            "model.pb"};
 
 struct Suffix {
   std::string_view suffix;
@@ -76,6 +76,19 @@ bool is_as_expected(ModelFormat format, std::string_view head) {
   return false;
 }
 
+/// Whether an IR file has operations that keep values. Read in pieces, because weights of small models may be written in it.
+bool has_state_in(const std::string& path) {
+  constexpr std::string_view kOperation = "type=\"ReadValue\"";
+  std::ifstream file(path, std::ios::binary);
+  std::string piece(1 << 16, '\0'), kept;
+  while (file.read(piece.data(), static_cast<std::streamsize>(piece.size())) || file.gcount() > 0) {
+    kept.append(piece, 0, static_cast<size_t>(file.gcount()));
+    if (kept.find(kOperation) != std::string::npos) return true;
+    kept.erase(0, kept.size() - std::min(kept.size(), kOperation.size()));
+  }
+  return false;
+}
+
 uint64_t bytes_below(const std::string& folder) {
   constexpr int kFilesMax = 10000;
   uint64_t sum = 0;
@@ -106,7 +119,7 @@ Result<ModelFiles> saved_model_in(const std::string& folder) {
   if (!graph.ok()) return std::move(graph).status();
   if (!is_as_expected(ModelFormat::kSavedModel, head_of(graph->path)))
     return invalid_argument("model file '", graph->path, "': its bytes are not those of a SavedModel");
-  return ModelFiles{folder, ModelFormat::kSavedModel, bytes_below(folder)};
+  return ModelFiles{folder, ModelFormat::kSavedModel, bytes_below(folder), false};
 }
 
 Result<ModelFiles> find_named(const std::string& version_directory, const std::string& name) {
@@ -126,19 +139,21 @@ Result<ModelFiles> find_named(const std::string& version_directory, const std::s
   }
   if (!is_as_expected(suffix->format, head_of(file->path)))
     return invalid_argument("model file '", file->path, "': its first bytes are not those of ", suffix->what);
-  return ModelFiles{file->path, suffix->format,
-                    file->size_bytes + weights_beside(file->path, suffix->format)};
+  return ModelFiles{file->path, suffix->format, file->size_bytes + weights_beside(file->path, suffix->format),
+                    suffix->format == ModelFormat::kIr && has_state_in(file->path)};
 }
 
 }  // namespace
 
 const char* format_name(ModelFormat format) noexcept {
-  constexpr const char* kNames[] = {"OpenVINO IR",         "ONNX",            "TensorFlow SavedModel",
-                                    "TensorFlow GraphDef", "TensorFlow Lite", "PaddlePaddle"};
+  constexpr const char* kNames[] = {"OpenVINO IR",           "ONNX",
+                                    "TensorFlow SavedModel", "TensorFlow GraphDef",
+                                    "TensorFlow Lite",       "PaddlePaddle"};
   return kNames[static_cast<size_t>(format)];
 }
 
-Result<ModelFiles> find_model(const std::string& version_directory, const std::string& file_name) noexcept try {
+Result<ModelFiles> find_model(const std::string& version_directory, const std::string& file_name) noexcept
+    try {
   const std::string name = file_name.empty() ? std::string(kDefaultName) : file_name;
   auto found = find_named(version_directory, name);
   if (found.ok() || found.status().code() != Code::kNotFound || name != kDefaultName) return found;

@@ -18,6 +18,8 @@ struct ModelFiles {
   std::string path;  ///< what OpenVINO is to read: a file, or the folder of a SavedModel
   ModelFormat format = ModelFormat::kIr;
   uint64_t size_bytes = 0;  ///< with the weights that lie beside
+  bool has_state =
+      false;  ///< it keeps values from run to run; of IR only, because other formats are not known to
 };
 
 /// Finds `file_name` in the version's folder, a file or a folder. If it is "model.xml" or empty and not there, one of the names that

@@ -31,8 +31,8 @@ Result<int64_t> default_max_batch_size(const ModelSource& source) {
 Result<Handle<OvModel>> read_model(const OvCore& core, const ModelFiles& files) {
   Handle<OvModel> model;
   // The second name is that of the weights: null for those beside the file.
-  Status status = make(model, api().ov_core_read_model, &core, files.path.c_str(),
-                       static_cast<const char*>(nullptr));
+  Status status =
+      make(model, api().ov_core_read_model, &core, files.path.c_str(), static_cast<const char*>(nullptr));
   if (status.ok()) return model;
   return invalid_argument("model file '", files.path, "' cannot be read as ", format_name(files.format), ": ",
                           status.message());
@@ -51,14 +51,15 @@ Status check_kinds(const inference::ModelConfig& config) {
 void warn_of_lost_bits(const OvModelPlan& plan, Log& log) {
   std::string names;
   const auto add = [&](const std::string& name, DataType datatype) {
-    if (loses_bits(datatype)) names += cat(names.empty() ? "" : ", ", "'", name, "' (", data_type_name(datatype), ")");
+    if (loses_bits(datatype))
+      names += cat(names.empty() ? "" : ", ", "'", name, "' (", data_type_name(datatype), ")");
   };
   for (const OvInputPlan& input : plan.inputs) add(input.name, input.datatype);
   for (const OvOutputPlan& output : plan.outputs) add(output.name, output.datatype);
   if (names.empty()) return;
   log.warning("model '", plan.model_name,
-              "': OpenVINO computes INT64 and UINT64 in 32 bits and FP64 in FP32 on CPUs, so values of ", names,
-              " may change without an error");
+              "': OpenVINO computes INT64 and UINT64 in 32 bits and FP64 in FP32 on CPUs, so values of ",
+              names, " may change without an error");
 }
 
 class OvLoadedModel final : public BackendModel {
@@ -87,8 +88,9 @@ class OvLoadedModel final : public BackendModel {
   uint64_t size_bytes_;
 };
 
-Result<std::unique_ptr<BackendModel>> load_model(const inference::ModelConfig& config, const OvSettings& settings,
-                                                 const ModelFiles& files, Host& host) {
+Result<std::unique_ptr<BackendModel>> load_model(const inference::ModelConfig& config,
+                                                 const OvSettings& settings, const ModelFiles& files,
+                                                 Host& host) {
   Handle<OvCore> own_core;
   if (!settings.extension.empty()) {
     auto made = make_core();
@@ -103,6 +105,7 @@ Result<std::unique_ptr<BackendModel>> load_model(const inference::ModelConfig& c
   if (!model.ok()) return std::move(model).status();
   auto plan = make_plan(config, settings, **model);
   if (!plan.ok()) return std::move(plan).status();
+  plan->has_state = files.has_state;
   warn_of_lost_bits(*plan, host.log());
   auto shared = std::make_shared<OvShared>();
   shared->plan = std::move(plan).value();
@@ -154,8 +157,8 @@ Result<std::unique_ptr<BackendModel>> OpenVinoBackend::load(const ModelSource& s
   ATOLL_RETURN_IF_ERROR(open());
   auto model = load_model(config, *settings, *files, host_);
   if (model.ok()) return model;
-  return make_status(model.status().code(), "unable to load model '", config.name(), "': ",
-                     model.status().message());
+  return make_status(model.status().code(), "unable to load model '", config.name(),
+                     "': ", model.status().message());
 }
 
 Result<bool> OpenVinoBackend::serves(const ModelSource& source) noexcept {

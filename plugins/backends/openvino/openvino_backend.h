@@ -14,7 +14,8 @@ namespace atl::openvino {
 struct OvBackendSettings {
   OvPlaces places;
   OvDefaults defaults;
-  bool serves_tensorflow = false;  ///< models of TensorFlow's platforms, where no other backend is there for them
+  bool serves_tensorflow =
+      false;  ///< models of TensorFlow's platforms, where no other backend is there for them
 };
 
 /// Opens OpenVINO with the first model, so that nobody else pays for it. [any]

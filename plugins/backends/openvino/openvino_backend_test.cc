@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "backends/openvino/sequence_runs.h"
 #include "backends/openvino/testing/backend_fixture.h"
 
 namespace atl::openvino::test {
@@ -46,7 +47,8 @@ TEST_F(OpenVinoTest, AFixedDimensionStaysFixed) {
 }
 
 TEST_F(OpenVinoTest, BatchesOfAModelWithoutBatchesAreRefused) {
-  const std::string text = completed("<net>\ninput A 4 2,5\noutput B 4 2,5\nop identity\n</net>", "max_batch_size: 4");
+  const std::string text =
+      completed("<net>\ninput A 4 2,5\noutput B 4 2,5\nop identity\n</net>", "max_batch_size: 4");
   EXPECT_THAT(text, HasSubstr("does not support batching"));
 }
 
@@ -73,7 +75,8 @@ TEST_F(OpenVinoTest, AConfigurationThatContradictsIsRefused) {
   EXPECT_THAT(refused(config), HasSubstr("found datatype FP16 in the configuration, expected FP32"));
   config = kAddConfig;
   config.replace(config.find("OUTPUT0"), 7, "RESULT");
-  EXPECT_THAT(refused(config), HasSubstr("unexpected inference output 'RESULT', allowed outputs are: OUTPUT0"));
+  EXPECT_THAT(refused(config),
+              HasSubstr("unexpected inference output 'RESULT', allowed outputs are: OUTPUT0"));
 }
 
 TEST_F(OpenVinoTest, OnlyCpus) {
@@ -82,9 +85,10 @@ TEST_F(OpenVinoTest, OnlyCpus) {
 }
 
 TEST_F(OpenVinoTest, BadParametersFailTheLoad) {
-  for (const auto& [key, value] : {std::pair("NUM_STREAMS", "many"), std::pair("INFERENCE_NUM_THREADS", "-1"),
-                                   std::pair("PERFORMANCE_HINT", "FAST"), std::pair("HINT_BF16", "perhaps"),
-                                   std::pair("TARGET_DEVICE", "GPU"), std::pair("CPU_EXTENSION_PATH", "x.so")}) {
+  for (const auto& [key, value] :
+       {std::pair("NUM_STREAMS", "many"), std::pair("INFERENCE_NUM_THREADS", "-1"),
+        std::pair("PERFORMANCE_HINT", "FAST"), std::pair("HINT_BF16", "perhaps"),
+        std::pair("TARGET_DEVICE", "GPU"), std::pair("CPU_EXTENSION_PATH", "x.so")}) {
     EXPECT_THAT(load(kAddModel, cat(kAddConfig, parameter(key, value))).text(),
                 HasSubstr(cat("parameter '", key, "': found '", value, "'")));
   }
@@ -93,14 +97,18 @@ TEST_F(OpenVinoTest, BadParametersFailTheLoad) {
 TEST_F(OpenVinoTest, FilesThatAreNoModelsAreRefusedBeforeTheLibrarySeesThem) {
   EXPECT_THAT(completed("<html/>", ""), HasSubstr("first bytes are not those of an OpenVINO IR file"));
   EXPECT_THAT(completed("", ""), HasSubstr("empty file"));
-  EXPECT_THAT(completed("<net>", "default_model_filename: 'model.gguf'", "model.gguf"), HasSubstr("expected the suffix"));
-  EXPECT_THAT(completed("xyz", "default_model_filename: 'model.onnx'", "model.onnx"), HasSubstr("an ONNX file"));
-  EXPECT_THAT(completed("xyz", "default_model_filename: '../1/model.xml'"), HasSubstr("default_model_filename"));
+  EXPECT_THAT(completed("<net>", "default_model_filename: 'model.gguf'", "model.gguf"),
+              HasSubstr("expected the suffix"));
+  EXPECT_THAT(completed("xyz", "default_model_filename: 'model.onnx'", "model.onnx"),
+              HasSubstr("an ONNX file"));
+  EXPECT_THAT(completed("xyz", "default_model_filename: '../1/model.xml'"),
+              HasSubstr("default_model_filename"));
 }
 
 TEST_F(OpenVinoTest, AModelUnderAnotherFormatsNameIsFound) {
   std::filesystem::remove(folder_.path() / "m");
-  EXPECT_THAT(completed("\x08\x07\ninput A 4 2\noutput B 4 2\nop identity\n", "", "model.onnx"), HasSubstr("name: \"A\""));
+  EXPECT_THAT(completed("\x08\x07\ninput A 4 2\noutput B 4 2\nop identity\n", "", "model.onnx"),
+              HasSubstr("name: \"A\""));
 }
 
 TEST_F(OpenVinoTest, ErrorsOfFailedRunsAreNeverLost) {
@@ -117,7 +125,8 @@ TEST_F(OpenVinoTest, ErrorsOfFailedRunsAreNeverLost) {
     EXPECT_THAT(request.response().message, HasSubstr("model 'm': Add node: a value is below zero"));
     const OvDoubleCounts after = counts();
     // Apart only where it is needed, because it is slower.
-    EXPECT_EQ(after.runs_apart - before.runs_apart, threads == std::string("1") && streams == std::string("1") ? 1 : 0);
+    EXPECT_EQ(after.runs_apart - before.runs_apart,
+              threads == std::string("1") && streams == std::string("1") ? 1 : 0);
   }
 }
 
@@ -137,7 +146,8 @@ TEST_F(OpenVinoTest, AModelIsCompiledAgainAfterManyShapes) {
   settings.defaults.shapes_kept = 3;
   backend_.set(settings);
   const std::string model = "<net>\ninput A 4 -1\noutput B 4 -1\nop identity\n</net>";
-  const std::string config = "input { name: 'A' data_type: TYPE_FP32 dims: -1 } output { name: 'B' data_type: TYPE_FP32 dims: -1 }";
+  const std::string config =
+      "input { name: 'A' data_type: TYPE_FP32 dims: -1 } output { name: 'B' data_type: TYPE_FP32 dims: -1 }";
   const OvDoubleCounts before = counts();
   ASSERT_TRUE(load(model, config).ok());
   auto other = make_instance();  // stays on the first compilation until it runs
@@ -164,9 +174,11 @@ TEST_F(OpenVinoTest, AModelIsCompiledAgainAfterManyShapes) {
 }
 
 TEST_F(OpenVinoTest, LargeInputsAreUsedInPlaceAndSmallOnesAgain) {
-  ASSERT_TRUE(load("<net>\ninput A 4 -1\noutput B 4 -1\nop identity\n</net>",
-                   "input { name: 'A' data_type: TYPE_FP32 dims: -1 } output { name: 'B' data_type: TYPE_FP32 dims: -1 }")
-                  .ok());
+  ASSERT_TRUE(
+      load(
+          "<net>\ninput A 4 -1\noutput B 4 -1\nop identity\n</net>",
+          "input { name: 'A' data_type: TYPE_FP32 dims: -1 } output { name: 'B' data_type: TYPE_FP32 dims: -1 }")
+          .ok());
   for (const size_t size : {2u, 100'000u, 2u, 100'000u, 3u}) {
     std::vector<float> values(size);
     for (size_t i = 0; i < size; ++i) values[i] = static_cast<float>(i);
@@ -189,20 +201,53 @@ TEST_F(OpenVinoTest, PaddedBatchesHaveOneSize) {
   EXPECT_EQ(two.response().find("OUTPUT0")->bytes, atl::test::bytes_of<float>({24, 25, 26, 37, 38, 39}));
 }
 
+TEST_F(OpenVinoTest, StateBelongsToASequence) {
+  const std::string model = "<net>\n<layer type=\"ReadValue\"/>\ninput A 4 1\noutput B 4 1\nop total\n</net>";
+  ASSERT_TRUE(
+      load(
+          model,
+          "input { name: 'A' data_type: TYPE_FP32 dims: 1 } output { name: 'B' data_type: TYPE_FP32 dims: 1 }")
+          .ok());
+  const auto sum = [&](uint64_t sequence, uint32_t flags, float value) {
+    TestRequest request;
+    request->sequence.number = sequence;
+    request->sequence_flags = flags;
+    request.add_input<float>("A", DataType::kFp32, {1}, {value});
+    request.add_output("B");
+    execute({&request});
+    const auto* output = request.response().find("B");
+    return output == nullptr ? -1.0f : atl::test::values_of<float>(output->bytes)[0];
+  };
+  EXPECT_EQ(sum(1, kSequenceStart, 1), 1);
+  EXPECT_EQ(sum(2, kSequenceStart, 10), 10);
+  EXPECT_EQ(sum(1, 0, 2), 3);
+  EXPECT_EQ(sum(0, 0, 100), 100) << "a request without a sequence has no state";
+  EXPECT_EQ(sum(0, 0, 100), 100);
+  EXPECT_EQ(sum(2, kSequenceEnd, 20), 30);
+  EXPECT_EQ(sum(2, 0, 1), -1) << "it has ended";
+  EXPECT_EQ(sum(1, kSequenceStart, 5), 5) << "it begins anew";
+  EXPECT_EQ(sum(1, 0, 5), 10);
+  for (uint64_t other = 100; other < 100 + SequenceRuns::kSequencesMax; ++other)
+    sum(other, kSequenceStart, 1);
+  EXPECT_EQ(sum(1, 0, 5), -1) << "idle for longest";
+}
+
 TEST_F(OpenVinoTest, TensorFlowsPlatformsAreServedIfTheOptionSaysSo) {
   const ModelSource model = source(kAddModel, "platform: 'tensorflow_savedmodel' backend: 'tensorflow'");
-  EXPECT_FALSE(*backend_.serves(model));
+  EXPECT_FALSE(backend_.serves(model).value());
   OvBackendSettings settings = settings_on_double();
   settings.serves_tensorflow = true;
   backend_.set(settings);
-  EXPECT_TRUE(*backend_.serves(model));
-  EXPECT_FALSE(*backend_.serves(source(kAddModel, "backend: 'other'")));
+  EXPECT_TRUE(backend_.serves(model).value());
+  EXPECT_FALSE(backend_.serves(source(kAddModel, "backend: 'other'")).value());
 }
 
 TEST(PlainReason, LeavesOutPlacesInSources) {
-  EXPECT_EQ(plain_reason("Exception from src/a.cpp:1:\nException from src/b.cpp:2:\n[CPU] Add: Check 'a == 1' failed at "
-                         "src/c.cpp:3:\nshapes do not fit\n\n"),
-            "[CPU] Add: Check 'a == 1' failed; shapes do not fit");
+  EXPECT_EQ(
+      plain_reason(
+          "Exception from src/a.cpp:1:\nException from src/b.cpp:2:\n[CPU] Add: Check 'a == 1' failed at "
+          "src/c.cpp:3:\nshapes do not fit\n\n"),
+      "[CPU] Add: Check 'a == 1' failed; shapes do not fit");
   EXPECT_EQ(plain_reason(""), "no reason was given");
 }
 

@@ -37,9 +37,9 @@ Status check_request(const OvModelPlan& model, const Request& request, bool chec
 }
 
 bool can_be_joined(const OvModelPlan& model, const Request& a, const Request& b) {
-  return model.batches && !model.inputs.empty() && std::ranges::all_of(model.inputs, [&](const OvInputPlan& plan) {
-    return backends::can_be_joined(plan, a, b);
-  });
+  return model.batches && !model.has_state && !model.inputs.empty() &&
+         std::ranges::all_of(model.inputs,
+                             [&](const OvInputPlan& plan) { return backends::can_be_joined(plan, a, b); });
 }
 
 bool is_wanted(const OvOutputPlan& plan, const Request& request) {
@@ -67,7 +67,8 @@ OvInstance::OvInstance(const Clock& clock, std::shared_ptr<OvShared> shared, std
     : clock_(clock),
       shared_(std::move(shared)),
       plan_(shared_->plan),
-      run_(std::move(run)),
+      own_run_(std::move(run)),
+      run_(own_run_.get()),
       responder_(reporter, plan_.decoupled),
       shapes_(plan_.inputs.size()) {}
 
@@ -97,10 +98,12 @@ void OvInstance::check_requests(bool check_elements) noexcept {
   }
 }
 
-uint32_t OvInstance::rows() const noexcept { return plan_.padded_rows != 0 ? plan_.padded_rows : group_.weight; }
+uint32_t OvInstance::rows() const noexcept {
+  return plan_.padded_rows != 0 ? plan_.padded_rows : group_.weight;
+}
 
 void OvInstance::run_group(ExecutionTimes& times) noexcept {
-  Status status = give_inputs();
+  Status status = prepare();
   if (status.ok()) {
     const int64_t start_ns = clock_.now_ns();
     if (times.compute_start_ns == 0) times.compute_start_ns = start_ns;
@@ -116,21 +119,39 @@ void OvInstance::run_group(ExecutionTimes& times) noexcept {
   } else {
     responder_.fail(group_.indices[0], std::move(status));
   }
+  if (plan_.has_state) {
+    sequences_.end(*group_.members[0], responder_.failed(group_.indices[0]));
+    run_ = own_run_.get();
+  }
 }
 
 /// To the compilation that runs with these shapes are to be made on.
 Status OvInstance::go_over() noexcept {
-  std::shared_ptr<const OvCompilation> next =
-      has_new_shapes_ ? shared_->compiled->note_shapes(run_->compilation(), hash_of(shapes_))
-                      : run_->compilation();
+  const bool is_current = run_->compilation()->number == shared_->compiled->compilations();
+  if (is_current && !has_new_shapes_) return {};
+  std::shared_ptr<const OvCompilation> next = shared_->compiled->note_shapes(hash_of(shapes_));
   if (next == run_->compilation()) return {};
+  if (plan_.has_state) return {};  // its sequence ends where it has begun
   auto run = OvRun::make(std::move(next), plan_);
   if (!run.ok()) return std::move(run).status();
-  run_ = std::move(run).value();
+  own_run_ = std::move(run).value();
+  run_ = own_run_.get();
   return {};
 }
 
+/// Finds what the group is run on, and gives it the inputs.
+Status OvInstance::prepare() noexcept {
+  if (plan_.has_state) {
+    auto run = sequences_.begin(*group_.members[0], *shared_->compiled, plan_);
+    if (!run.ok()) return std::move(run).status();
+    run_ = *run;
+  }
+  return give_inputs();
+}
+
 Status OvInstance::give_inputs() noexcept {
+  if (group_.weight > rows())
+    return internal_error("found a batch of ", group_.weight, ", expected ", rows(), " at most");
   for (size_t i = 0; i < plan_.inputs.size(); ++i) {
     const InputTensor& first = *group_.members[0]->find_input(plan_.inputs[i].name);
     shape_.assign(first.shape.begin(), first.shape.end());
@@ -151,11 +172,12 @@ Status OvInstance::give_input(size_t i) noexcept {
   const std::vector<int64_t>& shape = shapes_[i];
   const auto count = element_count(shape);
   uint64_t size_bytes = 0;
-  if (!count || __builtin_mul_overflow(static_cast<uint64_t>(*count), data_type_size_bytes(plan.datatype), &size_bytes))
+  if (!count ||
+      __builtin_mul_overflow(static_cast<uint64_t>(*count), data_type_size_bytes(plan.datatype), &size_bytes))
     return invalid_argument("input '", plan.name, "': found more than 2^63 - 1 bytes in the batch");
   const InputTensor& first = *group_.members[0]->find_input(plan.name);
-  const bool in_place = size_bytes >= kInPlaceBytes && group_.members.size() == 1 && first.buffers.size() == 1 &&
-                        first.buffers[0].size_bytes == size_bytes;
+  const bool in_place = size_bytes >= kInPlaceBytes && group_.members.size() == 1 &&
+                        first.buffers.size() == 1 && first.buffers[0].size_bytes == size_bytes;
   if (in_place) return run_->use_input(i, shape, first.buffers[0].data);
   auto to = run_->shape_input(i, shape);
   if (!to.ok()) return std::move(to).status();
@@ -214,8 +236,8 @@ void OvInstance::deliver(size_t i) noexcept {
 Status OvInstance::deliver_rows(const OvOutputPlan& plan, const OvView& view) noexcept {
   shape_.assign(view.shape.begin(), view.shape.end());
   if (plan_.batches && (shape_.empty() || shape_[0] != rows())) {
-    return internal_error("found shape ", shape_text(shape_), " from the model, expected the batch size ", rows(),
-                          " as first dimension");
+    return internal_error("found shape ", shape_text(shape_), " from the model, expected the batch size ",
+                          rows(), " as first dimension");
   }
   const auto elements = static_cast<uint64_t>(element_count(shape_).value_or(0));
   if (shape_.empty() && plan.scalar) shape_.push_back(1);

@@ -11,6 +11,7 @@
 #include "backends/common/batch_groups.h"
 #include "backends/openvino/compiled_model.h"
 #include "backends/openvino/ov_run.h"
+#include "backends/openvino/sequence_runs.h"
 
 namespace atl::openvino {
 
@@ -36,6 +37,7 @@ class OvInstance final : public BackendInstance {
  private:
   void check_requests(bool check_elements) noexcept;
   void run_group(ExecutionTimes& times) noexcept;
+  Status prepare() noexcept;
   Status go_over() noexcept;
   Status give_inputs() noexcept;
   Status give_input(size_t i) noexcept;
@@ -50,7 +52,9 @@ class OvInstance final : public BackendInstance {
   const Clock& clock_;
   std::shared_ptr<OvShared> shared_;
   const OvModelPlan& plan_;
-  std::unique_ptr<OvRun> run_;
+  std::unique_ptr<OvRun> own_run_;
+  OvRun* run_;              ///< the one that the current group is run on
+  SequenceRuns sequences_;  ///< of a model with state
   backends::BatchResponder responder_;
 
   // Of the batch at hand; members so that their memory is kept.

@@ -54,8 +54,7 @@ Status reshape(const OvModel& model, const std::vector<GivenInput>& inputs,
   for (size_t i = 0; i < inputs.size(); ++i) {
     names.push_back(inputs[i].name.c_str());
     std::vector<OvDimension>& of_input = dims.emplace_back();
-    for (const int64_t dim : shapes[i])
-      of_input.push_back({dim == kAnyDim ? 0 : dim, dim});
+    for (const int64_t dim : shapes[i]) of_input.push_back({dim == kAnyDim ? 0 : dim, dim});
   }
   for (std::vector<OvDimension>& of_input : dims) {
     const auto rank = static_cast<int64_t>(of_input.size());
@@ -146,7 +145,8 @@ Status plan_outputs(const inference::ModelConfig& config, const OvModel& model, 
     plan.outputs.push_back(std::move(planned).value());
   }
   for (const auto& state : config.sequence_batching().state()) {
-    if (std::ranges::find(plan.outputs, state.output_name(), &OvOutputPlan::name) != plan.outputs.end()) continue;
+    if (std::ranges::find(plan.outputs, state.output_name(), &OvOutputPlan::name) != plan.outputs.end())
+      continue;
     auto planned = plan_output(config, model, state.output_name(), state.data_type(),
                                {state.dims().begin(), state.dims().end()}, signature);
     if (!planned.ok()) return std::move(planned).status();

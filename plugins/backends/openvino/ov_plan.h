@@ -31,6 +31,7 @@ struct OvModelPlan {
   bool batches = false;
   bool decoupled = false;
   uint32_t padded_rows = 0;  ///< rows of every run, where batches are padded; 0: as many as the batch has
+  bool has_state = false;    ///< the model keeps values from run to run
   bool is_variable = false;  ///< some input's shape changes from run to run
   std::vector<OvInputPlan> inputs;
   std::vector<OvOutputPlan> outputs;

@@ -28,7 +28,8 @@ Result<std::unique_ptr<OvRun>> OvRun::make(std::shared_ptr<const OvCompilation> 
   };
   for (size_t i = 0; i < compiled.inputs.size(); ++i) {
     ATOLL_RETURN_IF_ERROR(get(compiled.inputs[i], made->inputs_));
-    if (!plan.inputs[i].has_rank || std::ranges::find(plan.inputs[i].dims, -1) != plan.inputs[i].dims.end()) continue;
+    if (!plan.inputs[i].has_rank || std::ranges::find(plan.inputs[i].dims, -1) != plan.inputs[i].dims.end())
+      continue;
     ATOLL_RETURN_IF_ERROR(made->read_view(made->inputs_.back()));
   }
   for (const Handle<OvPort>& port : compiled.outputs) ATOLL_RETURN_IF_ERROR(get(port, made->outputs_));
@@ -64,8 +65,8 @@ Status OvRun::use_input(size_t i, std::span<const int64_t> shape, void* data) no
   Handle<OvTensor> borrowed;
   ATOLL_RETURN_IF_ERROR(openvino::make(borrowed, api().ov_tensor_create_from_host_ptr,
                                        plan_.inputs[i].element_type, shape_of(shape), data));
-  ATOLL_RETURN_IF_ERROR(check(api().ov_infer_request_set_tensor_by_const_port(
-      request_.get(), on_->inputs[i].get(), borrowed.get())));
+  ATOLL_RETURN_IF_ERROR(check(
+      api().ov_infer_request_set_tensor_by_const_port(request_.get(), on_->inputs[i].get(), borrowed.get())));
   tensor.borrowed = std::move(borrowed);
   return {};
 }

@@ -13,24 +13,29 @@ namespace {
 constexpr OptionTable kOptions{
     option_int("threads", 0)
         .range(0, 1024)
-        .help("Threads that the runs of a model share, for models that do not say; 0: one a CPU that the process "
-              "may use (affinity, container quota)."),
+        .help(
+            "Threads that the runs of a model share, for models that do not say; 0: one a CPU that the process "
+            "may use (affinity, container quota)."),
     option_string("library", "")
         .help("OpenVINO's libopenvino_c.so, or the folder that it lies in; empty: that of the installation "
               "(lib/atoll/engines/openvino), or else that of the user's Python package openvino."),
     option_string("cache_dir", "")
-        .help("Folder in which OpenVINO keeps compiled models, so that they load faster; empty: none. Trust it as "
-              "you trust the models."),
+        .help(
+            "Folder in which OpenVINO keeps compiled models, so that they load faster; empty: none. Trust it as "
+            "you trust the models."),
     option_int("shapes_kept", 256)
         .range(1, 1'000'000)
-        .help("Different input shapes with which a model is run before it is compiled again, because OpenVINO keeps "
-              "memory for each."),
+        .help(
+            "Different input shapes with which a model is run before it is compiled again, because OpenVINO keeps "
+            "memory for each."),
     option_bool("cpu_extensions", false)
-        .help("Models may bring libraries with operations of their own (CPU_EXTENSION_PATH), which are code that "
-              "runs in the server."),
+        .help(
+            "Models may bring libraries with operations of their own (CPU_EXTENSION_PATH), which are code that "
+            "runs in the server."),
     option_bool("tensorflow_models", false)
-        .help("Serve models of the platforms tensorflow_savedmodel and tensorflow_graphdef whose backend is not in "
-              "the manifest."),
+        .help(
+            "Serve models of the platforms tensorflow_savedmodel and tensorflow_graphdef whose backend is not in "
+            "the manifest."),
 };
 
 class OpenVinoPlugin final : public Plugin {
@@ -59,14 +64,15 @@ class OpenVinoPlugin final : public Plugin {
 
 }  // namespace
 
-ATOLL_PLUGIN(OpenVinoPlugin, {.name = "backends/openvino",
-                              .version = "1.0.0",
-                              .license = "Apache-2.0",
-                              .help = "Runs models of OpenVINO, ONNX, TensorFlow, TensorFlow Lite and PaddlePaddle "
-                                      "on CPUs with OpenVINO.",
-                              // OpenVINO stays in the process; so does what the plugin knows of it.
-                              .flags = ATOLL_PLUGIN_RESIDENT,
-                              .provides = {provide<Backend, &OpenVinoPlugin::backend>()},
-                              .options = kOptions});
+ATOLL_PLUGIN(OpenVinoPlugin,
+             {.name = "backends/openvino",
+              .version = "1.0.0",
+              .license = "Apache-2.0",
+              .help = "Runs models of OpenVINO, ONNX, TensorFlow, TensorFlow Lite and PaddlePaddle "
+                      "on CPUs with OpenVINO.",
+              // OpenVINO stays in the process; so does what the plugin knows of it.
+              .flags = ATOLL_PLUGIN_RESIDENT,
+              .provides = {provide<Backend, &OpenVinoPlugin::backend>()},
+              .options = kOptions});
 
 }  // namespace atl::openvino

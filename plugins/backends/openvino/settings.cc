@@ -97,14 +97,13 @@ Status read_threads(Parameters& parameters, const inference::ModelConfig& config
                     OvSettings& settings) {
   std::optional<int64_t> threads, compiling;
   ATOLL_RETURN_IF_ERROR(parameters.number("INFERENCE_NUM_THREADS", 0, threads));
+  // The CPU device has no such property.
   ATOLL_RETURN_IF_ERROR(parameters.number("COMPILATION_NUM_THREADS", 0, compiling));
   const int64_t used = threads.value_or(0) == 0 ? defaults.threads : *threads;
   std::string streams;
   ATOLL_RETURN_IF_ERROR(read_streams(parameters, config, used, streams));
   settings.properties.emplace_back("INFERENCE_NUM_THREADS", cat(used));
   settings.properties.emplace_back("NUM_STREAMS", std::move(streams));
-  settings.properties.emplace_back("COMPILATION_NUM_THREADS",
-                                   cat(compiling.value_or(0) == 0 ? defaults.threads : *compiling));
   // Pinned threads of several models would share CPUs while others are idle.
   settings.properties.emplace_back("ENABLE_CPU_PINNING", "NO");
   return {};
@@ -134,8 +133,9 @@ Status read_extension(Parameters& parameters, const std::string& model_directory
   const auto found = parameters.text(key);
   if (!found || found->empty()) return {};
   if (!defaults.allows_extensions) {
-    return unexpected(key, *found, "none: the option cpu_extensions of backends/openvino is off, because such a "
-                                   "file is code that runs in the server");
+    return unexpected(key, *found,
+                      "none: the option cpu_extensions of backends/openvino is off, because such a "
+                      "file is code that runs in the server");
   }
   namespace fs = std::filesystem;
   std::error_code error;

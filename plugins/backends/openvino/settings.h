@@ -22,9 +22,9 @@ struct OvDefaults {
 
 struct OvSettings {
   std::vector<std::pair<std::string, std::string>> properties;  ///< of the compiled model
-  std::string extension;        ///< file with operations of the model's own; empty: none
-  bool pads_batches = false;    ///< every run has max_batch_size rows
-  bool reshapes_inputs = false; ///< inputs get the dimensions of the configuration
+  std::string extension;         ///< file with operations of the model's own; empty: none
+  bool pads_batches = false;     ///< every run has max_batch_size rows
+  bool reshapes_inputs = false;  ///< inputs get the dimensions of the configuration
   uint32_t shapes_kept = 256;
 };
 

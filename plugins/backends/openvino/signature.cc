@@ -65,7 +65,9 @@ std::string OvPortInfo::type_text() const {
   return cat("OpenVINO's element type ", element_type);
 }
 
-bool OvPortInfo::is_variable() const noexcept { return !has_rank || std::ranges::find(dims, -1) != dims.end(); }
+bool OvPortInfo::is_variable() const noexcept {
+  return !has_rank || std::ranges::find(dims, -1) != dims.end();
+}
 
 Result<OvSignature> read_signature(const OvModel& model) noexcept {
   OvSignature signature;

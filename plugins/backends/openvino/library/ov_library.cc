@@ -64,8 +64,8 @@ Status open_file(const std::string& file, OvApi& functions, std::string& text) {
   }
   const char* missing = nullptr;
   OvApi found;
-#define ATOLL_OV_FIND(name, ...)                                                        \
-  found.name = reinterpret_cast<decltype(found.name)>(::dlsym(library, #name));         \
+#define ATOLL_OV_FIND(name, ...)                                                \
+  found.name = reinterpret_cast<decltype(found.name)>(::dlsym(library, #name)); \
   if (found.name == nullptr) missing = #name;
   ATOLL_OV_FUNCTIONS(ATOLL_OV_FIND)
 #undef ATOLL_OV_FIND

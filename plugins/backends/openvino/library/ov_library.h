@@ -12,8 +12,8 @@ namespace atl::openvino {
 
 /// Where OpenVINO is looked for.
 struct OvPlaces {
-  std::string option;            ///< the file of the C API, or its folder; if it is set, nothing else is looked at
-  backends::PythonSearch python;  ///< for the package openvino
+  std::string option;  ///< the file of the C API, or its folder; if it is set, nothing else is looked at
+  backends::PythonSearch python;     ///< for the package openvino
   std::vector<std::string> engines;  ///< folders of an installation
 
   /// \param option    empty: it is looked for in lib/atoll/engines/openvino beside the folder of the plugins, then beside that of

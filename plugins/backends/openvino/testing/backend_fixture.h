@@ -51,13 +51,15 @@ inline OvBackendSettings settings_on_double(uint32_t threads = 2) {
 }
 
 /// Writes <folder>/<name>/1/<file>.
-inline ModelSource write_model(const std::filesystem::path& folder, const std::string& name, const std::string& model,
-                               const std::string& config, const std::string& file = "model.xml") {
+inline ModelSource write_model(const std::filesystem::path& folder, const std::string& name,
+                               const std::string& model, const std::string& config,
+                               const std::string& file = "model.xml") {
   const auto version = folder / name / "1";
   std::filesystem::create_directories(version);
   std::ofstream(version / file, std::ios::binary) << model;
   inference::ModelConfig parsed;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(cat("name: '", name, "' ", config), &parsed)) << config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(cat("name: '", name, "' ", config), &parsed))
+      << config;
   ModelSource source;
   source.name = name;
   source.version = 1;
@@ -73,7 +75,8 @@ class OpenVinoTest : public ::testing::Test {
  protected:
   void SetUp() override { backend_.set(settings_on_double()); }
 
-  ModelSource source(const std::string& model, const std::string& config, const std::string& file = "model.xml") {
+  ModelSource source(const std::string& model, const std::string& config,
+                     const std::string& file = "model.xml") {
     return write_model(folder_.path(), "m", model, config, file);
   }
   Status load(const std::string& model, const std::string& config) {
@@ -93,7 +96,8 @@ class OpenVinoTest : public ::testing::Test {
     return instance.ok() ? std::move(instance).value() : nullptr;
   }
   /// The configuration completed, as text; the error's text if that fails.
-  std::string completed(const std::string& model, const std::string& config, const std::string& file = "model.xml") {
+  std::string completed(const std::string& model, const std::string& config,
+                        const std::string& file = "model.xml") {
     auto bytes = backend_.complete_config(source(model, config, file));
     if (!bytes.ok()) return bytes.status().text();
     inference::ModelConfig parsed;

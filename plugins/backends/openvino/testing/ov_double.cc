@@ -3,7 +3,7 @@
 ///
 ///     input NAME ELEMENT_TYPE 2,-1      its type by OpenVINO's number
 ///     output NAME ELEMENT_TYPE -1
-///     op add | identity | positions
+///     op add | identity | positions | total
 ///
 /// It behaves as OpenVINO does where that is a trap: the one call that runs a model says nothing of a run that has failed if the model
 /// has one thread that is not the caller's, and its outputs stay as they were.
@@ -48,11 +48,23 @@ char* copied(const std::string& text) { return ::strdup(text.c_str()); }
 
 size_t element_bytes(int type) {
   switch (type) {
-    case 3: case 2: case 8: case 17: return 2;
-    case 4: case 9: case 18: return 4;
-    case 5: case 10: case 19: return 8;
-    case kString: return sizeof(std::string);
-    default: return 1;
+    case 3:
+    case 2:
+    case 8:
+    case 17:
+      return 2;
+    case 4:
+    case 9:
+    case 18:
+      return 4;
+    case 5:
+    case 10:
+    case 19:
+      return 8;
+    case kString:
+      return sizeof(std::string);
+    default:
+      return 1;
   }
 }
 
@@ -65,6 +77,7 @@ struct Port {
 struct Counted {
   Counted() { ++g_objects; }
   Counted(const Counted&) { ++g_objects; }
+  Counted& operator=(const Counted&) = default;
   ~Counted() { --g_objects; }
 };
 
@@ -84,15 +97,19 @@ struct Data {
 
   void set_shape(const std::vector<int64_t>& wanted) {
     shape = wanted;
-    if (type == kString) texts.resize(count_of(shape));
-    else bytes.resize(count_of(shape) * element_bytes(type));
+    if (type == kString)
+      texts.resize(count_of(shape));
+    else
+      bytes.resize(count_of(shape) * element_bytes(type));
   }
   void* data() {
     if (borrowed != nullptr) return borrowed;
     return type == kString ? static_cast<void*>(texts.data()) : bytes.data();
   }
   template <class T>
-  T* as() { return static_cast<T*>(data()); }
+  T* as() {
+    return static_cast<T*>(data());
+  }
 };
 
 }  // namespace
@@ -120,6 +137,7 @@ struct OvInferRequest : Counted {
   const OvCompiledModel* on = nullptr;
   std::vector<std::shared_ptr<Data>> inputs, outputs;
   OvStatus status = 0;
+  float sum = 0;  ///< the state of `total`
 };
 
 }  // namespace atl::openvino
@@ -174,9 +192,20 @@ OvStatus positions(OvInferRequest& request) {
   return 0;
 }
 
+/// The sum of the first elements of all runs of the infer request.
+OvStatus total(OvInferRequest& request) {
+  request.sum += request.inputs[0]->as<float>()[0];
+  request.outputs[0]->set_shape(request.inputs[0]->shape);
+  request.outputs[0]->as<float>()[0] = request.sum;
+  return 0;
+}
+
 OvStatus compute(OvInferRequest& request) {
   const std::string& op = request.on->model.op;
-  return op == "add" ? add(request) : op == "identity" ? identity(request) : positions(request);
+  return op == "add"        ? add(request)
+         : op == "identity" ? identity(request)
+         : op == "total"    ? total(request)
+                            : positions(request);
 }
 
 bool read_port(std::istringstream& line, std::vector<Port>& ports) {
@@ -199,7 +228,8 @@ OvStatus port_of(const std::vector<Port>& ports, size_t index, bool is_input, Ov
 }
 
 OvStatus named_port(const std::vector<Port>& ports, const char* name, bool is_input, OvPort** made) {
-  const auto found = std::find_if(ports.begin(), ports.end(), [&](const Port& port) { return port.name == name; });
+  const auto found =
+      std::find_if(ports.begin(), ports.end(), [&](const Port& port) { return port.name == name; });
   return port_of(ports, static_cast<size_t>(found - ports.begin()), is_input, made);
 }
 
@@ -234,8 +264,12 @@ DOUBLE_CALL OvStatus ov_core_create(OvCore** core) {
   return 0;
 }
 DOUBLE_CALL void ov_core_free(OvCore* core) { delete core; }
-DOUBLE_CALL OvStatus ov_core_set_properties(const OvCore*, const char*, size_t, const OvProperty*) { return 0; }
-DOUBLE_CALL OvStatus ov_core_add_extension(const OvCore*, const char* path) { return fail(std::string("no extension ") + path); }
+DOUBLE_CALL OvStatus ov_core_set_properties(const OvCore*, const char*, size_t, const OvProperty*) {
+  return 0;
+}
+DOUBLE_CALL OvStatus ov_core_add_extension(const OvCore*, const char* path) {
+  return fail(std::string("no extension ") + path);
+}
 
 DOUBLE_CALL OvStatus ov_core_read_model(const OvCore*, const char* path, const char*, OvModel** made) {
   std::ifstream file(path);
@@ -253,8 +287,9 @@ DOUBLE_CALL OvStatus ov_core_read_model(const OvCore*, const char* path, const c
   return 0;
 }
 
-DOUBLE_CALL OvStatus ov_core_compile_model_props(const OvCore*, const OvModel* model, const char* device, size_t count,
-                                                 const OvProperty* properties, OvCompiledModel** made) {
+DOUBLE_CALL OvStatus ov_core_compile_model_props(const OvCore*, const OvModel* model, const char* device,
+                                                 size_t count, const OvProperty* properties,
+                                                 OvCompiledModel** made) {
   if (std::string(device) != "CPU") return fail("no such device");
   auto compiled = std::make_unique<OvCompiledModel>();
   compiled->model = *model;
@@ -289,13 +324,15 @@ DOUBLE_CALL OvStatus ov_model_const_input_by_name(const OvModel* model, const ch
 DOUBLE_CALL OvStatus ov_model_const_output_by_name(const OvModel* model, const char* name, OvPort** made) {
   return named_port(model->outputs, name, false, made);
 }
-DOUBLE_CALL OvStatus ov_model_reshape(const OvModel* model, const char** names, const OvPartialShape* shapes, size_t size) {
+DOUBLE_CALL OvStatus ov_model_reshape(const OvModel* model, const char** names, const OvPartialShape* shapes,
+                                      size_t size) {
   auto& changed = *const_cast<OvModel*>(model);
   for (size_t i = 0; i < size; ++i) {
     for (std::vector<Port>* ports : {&changed.inputs, &changed.outputs}) {
       for (Port& port : *ports) {
         if (ports == &changed.inputs && port.name != names[i]) continue;
-        if (static_cast<int64_t>(port.dims.size()) != shapes[i].rank.max) return fail("reshape: another rank");
+        if (static_cast<int64_t>(port.dims.size()) != shapes[i].rank.max)
+          return fail("reshape: another rank");
         for (size_t k = 0; k < port.dims.size(); ++k) {
           const OvDimension& dim = shapes[i].dims[k];
           port.dims[k] = dim.min == dim.max ? dim.max : -1;
@@ -331,19 +368,23 @@ DOUBLE_CALL OvStatus ov_shape_free(OvShape* shape) {
 }
 
 DOUBLE_CALL void ov_compiled_model_free(OvCompiledModel* model) { delete model; }
-DOUBLE_CALL OvStatus ov_compiled_model_input_by_name(const OvCompiledModel* model, const char* name, OvPort** made) {
+DOUBLE_CALL OvStatus ov_compiled_model_input_by_name(const OvCompiledModel* model, const char* name,
+                                                     OvPort** made) {
   return named_port(model->model.inputs, name, true, made);
 }
-DOUBLE_CALL OvStatus ov_compiled_model_output_by_name(const OvCompiledModel* model, const char* name, OvPort** made) {
+DOUBLE_CALL OvStatus ov_compiled_model_output_by_name(const OvCompiledModel* model, const char* name,
+                                                      OvPort** made) {
   return named_port(model->model.outputs, name, false, made);
 }
-DOUBLE_CALL OvStatus ov_compiled_model_get_property(const OvCompiledModel* model, const char* key, char** value) {
+DOUBLE_CALL OvStatus ov_compiled_model_get_property(const OvCompiledModel* model, const char* key,
+                                                    char** value) {
   const std::string name = key;
   if (name != "NUM_STREAMS" && name != "INFERENCE_NUM_THREADS") return fail("no such property");
   *value = copied(std::to_string(name == "NUM_STREAMS" ? model->streams : model->threads));
   return 0;
 }
-DOUBLE_CALL OvStatus ov_compiled_model_create_infer_request(const OvCompiledModel* model, OvInferRequest** made) {
+DOUBLE_CALL OvStatus ov_compiled_model_create_infer_request(const OvCompiledModel* model,
+                                                            OvInferRequest** made) {
   auto request = std::make_unique<OvInferRequest>();
   request->on = model;
   for (const Port& port : model->model.inputs) request->inputs.push_back(new_data(port));
@@ -353,12 +394,14 @@ DOUBLE_CALL OvStatus ov_compiled_model_create_infer_request(const OvCompiledMode
 }
 
 DOUBLE_CALL void ov_infer_request_free(OvInferRequest* request) { delete request; }
-DOUBLE_CALL OvStatus ov_infer_request_get_tensor_by_const_port(const OvInferRequest* request, const OvPort* port, OvTensor** made) {
+DOUBLE_CALL OvStatus ov_infer_request_get_tensor_by_const_port(const OvInferRequest* request,
+                                                               const OvPort* port, OvTensor** made) {
   *made = new OvTensor;
   (*made)->data = (port->is_input ? request->inputs : request->outputs)[port->index];
   return 0;
 }
-DOUBLE_CALL OvStatus ov_infer_request_set_tensor_by_const_port(OvInferRequest* request, const OvPort* port, const OvTensor* tensor) {
+DOUBLE_CALL OvStatus ov_infer_request_set_tensor_by_const_port(OvInferRequest* request, const OvPort* port,
+                                                               const OvTensor* tensor) {
   (port->is_input ? request->inputs : request->outputs)[port->index] = tensor->data;
   return 0;
 }
