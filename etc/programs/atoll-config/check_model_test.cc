@@ -101,7 +101,8 @@ TEST_F(CheckModelTest, NamesAreDerivedAndCompared) {
       "/m/config.pbtxt: backend: Invalid model name: Could not determine backend for model 'm' with no "
       "backend in model configuration. Expected model name of the form 'model.<backend_name>'. The model has "
       "no version directory: expected a directory '1' with one of model.onnx, model.py, model.plan, model.pt, "
-      "model.pt2, model.xml, model.gguf, model.savedmodel, model.graphdef\n"
+      "model.pt2, model.xml, model.gguf, model.savedmodel, model.graphdef, "
+      "model.tflite, model.pdmodel, model.saved_model\n"
       "/m/config.pbtxt:1:1: max_batch_size: 'max_batch_size' must be non-negative value for m\n"
       "/m/config.pbtxt:1:20: version_policy: at least one version must be available under the version "
       "policy of model 'm'\n");

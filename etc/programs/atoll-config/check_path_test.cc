@@ -161,8 +161,8 @@ TEST_F(CheckEnsemblesTest, UnknownModelsAndBackendsHaveNearNames) {
   EXPECT_EQ(
       problems(),
       "5: model 'tokeniser' is not in the repository, did you mean 'tokenizer'?\n"
-      "1: 'onnxruntme' is none of Atoll's backends (cuda, identity, llamacpp, onnxruntime, python, pytorch, "
-      "repeat); a server has it only as an instance of that name, or by backends/triton or "
+      "1: 'onnxruntme' is none of Atoll's backends (cuda, identity, llamacpp, onnxruntime, openvino, python, "
+      "pytorch, repeat); a server has it only as an instance of that name, or by backends/triton or "
       "backends/python, did you mean 'onnxruntime'?");
 }
 

@@ -385,6 +385,7 @@ Result<std::vector<std::string>> plan_launch(LaunchOptions& options, const Launc
   use_if_there(options, context, "pytorch", "backends/pytorch", {});
   use_if_there(options, context, "llamacpp", "backends/llamacpp", {});
   use_if_there(options, context, "tensorflow", "backends/tensorflow", {});
+  use_if_there(options, context, "openvino", "backends/openvino", {});
   set_gpus(options, context);
   ATOLL_RETURN_IF_ERROR(set_cache(options, context));
   set_keys(options, context);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -108,13 +109,22 @@ bool derive_onnxruntime(const VersionFiles& files, ModelConfig* config) {
   return true;
 }
 
+/// Names that no other backend's models have come first.
+constexpr const char* kOpenVinoFiles[] = {"model.xml",         "model.tflite", "model.pdmodel",
+                                          "model.saved_model", "model.onnx",   "model.savedmodel",
+                                          "model.graphdef",    "model.pb"};
+constexpr size_t kOpenVinosOwn = 4;
+
 bool derive_openvino(const VersionFiles& files, ModelConfig* config) {
-  bool named = config->default_model_filename() == "model.xml";
-  if (config->backend().empty() && (named || (all_empty(*config) && files.exists("model.xml")))) {
+  const auto own = std::span(kOpenVinoFiles).first(kOpenVinosOwn);
+  const auto is_there = [&](const char* name) { return files.exists(name); };
+  const bool named = std::ranges::find(own, std::string_view(config->default_model_filename())) != own.end();
+  if (config->backend().empty() && (named || (all_empty(*config) && std::ranges::any_of(own, is_there)))) {
     config->set_backend("openvino");
   }
   if (config->backend() != "openvino") return false;
-  default_file(config, "model.xml");
+  const auto found = std::ranges::find_if(kOpenVinoFiles, is_there);
+  default_file(config, found == std::end(kOpenVinoFiles) ? "model.xml" : *found);
   return true;
 }
 
@@ -162,9 +172,9 @@ bool derive_llamacpp(const VersionFiles& files, ModelConfig* config) {
 }
 
 /// By which the functions above know a backend.
-constexpr std::string_view kKnownFiles[] = {"model.onnx", "model.py",         "model.plan",
-                                            "model.pt",   "model.pt2",        "model.xml",
-                                            "model.gguf", "model.savedmodel", "model.graphdef"};
+constexpr std::string_view kKnownFiles[] = {
+    "model.onnx", "model.py",         "model.plan",     "model.pt",     "model.pt2",     "model.xml",
+    "model.gguf", "model.savedmodel", "model.graphdef", "model.tflite", "model.pdmodel", "model.saved_model"};
 
 std::string known_files() {
   std::string text;

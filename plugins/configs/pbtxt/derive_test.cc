@@ -68,6 +68,8 @@ TEST_F(DeriveTest, FromWhatIsWritten) {
       {"backend: 'openvino'", "openvino  model.xml"},
       {"backend: 'openvino' platform: 'p'", "openvino p model.xml"},
       {"default_model_filename: 'model.xml'", "openvino  model.xml"},
+      {"default_model_filename: 'model.tflite'", "openvino  model.tflite"},
+      {"default_model_filename: 'model.saved_model'", "openvino  model.saved_model"},
       {"backend: 'pytorch'", "pytorch pytorch_libtorch model.pt"},
       {"platform: 'pytorch_libtorch'", "pytorch pytorch_libtorch "},
       {"platform: 'libtorch'", "pytorch libtorch "},
@@ -98,6 +100,9 @@ TEST_F(DeriveTest, FromTheFiles) {
       {{"1/model.onnx"}, "onnxruntime onnxruntime_onnx model.onnx"},
       {{"1/model.onnx/"}, "onnxruntime onnxruntime_onnx model.onnx"},
       {{"1/model.xml"}, "openvino  model.xml"},
+      {{"1/model.tflite", "1/model.pb"}, "openvino  model.tflite"},
+      {{"1/model.pdmodel"}, "openvino  model.pdmodel"},
+      {{"1/model.saved_model/"}, "openvino  model.saved_model"},
       {{"1/model.pt"}, "pytorch pytorch_libtorch "},
       {{"1/model.pt2"}, "pytorch torch_aoti model.pt2"},
       {{"1/model.py"}, "python  model.py"},
@@ -109,6 +114,8 @@ TEST_F(DeriveTest, FromTheFiles) {
   };
   for (const Case& c : cases) EXPECT_EQ(derived("", c.files), c.expected) << c.files.front();
   EXPECT_EQ(derived("backend: 'foo'", {"1/model.onnx"}), "foo  ");
+  EXPECT_EQ(derived("backend: 'openvino'", {"1/model.onnx"}), "openvino  model.onnx");
+  EXPECT_EQ(derived("backend: 'openvino'", {"1/other.onnx"}), "openvino  model.xml");
   EXPECT_EQ(derived("backend: 'tensorflow'", {"1/model.graphdef"}),
             "tensorflow tensorflow_graphdef model.graphdef");
 }
@@ -123,7 +130,8 @@ TEST_F(DeriveTest, WhatIsMissingIsTold) {
       "Invalid model name: Could not determine backend for model 'm' with no backend in model configuration. "
       "Expected model name of the form 'model.<backend_name>'. ";
   const std::string known =
-      "model.onnx, model.py, model.plan, model.pt, model.pt2, model.xml, model.gguf, model.savedmodel, model.graphdef";
+      "model.onnx, model.py, model.plan, model.pt, model.pt2, model.xml, model.gguf, model.savedmodel, model.graphdef, "
+      "model.tflite, model.pdmodel, model.saved_model";
   struct Case {
     std::vector<std::string> files;
     const char* missing;

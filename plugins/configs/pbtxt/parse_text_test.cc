@@ -193,7 +193,8 @@ TEST(Places, OfRulesPointIntoTheText) {
       "/models/m/config.pbtxt: field 'backend': Invalid model name: Could not determine backend for model "
       "'m' with no backend in model configuration. Expected model name of the form "
       "'model.<backend_name>'. The model has no version directory: expected a directory '1' with one of "
-      "model.onnx, model.py, model.plan, model.pt, model.pt2, model.xml, model.gguf, model.savedmodel, model.graphdef");
+      "model.onnx, model.py, model.plan, model.pt, model.pt2, model.xml, model.gguf, model.savedmodel, model.graphdef, "
+      "model.tflite, model.pdmodel, model.saved_model");
 }
 
 TEST(Places, OfElementsInBracketsAreTheirFirstFields) {
