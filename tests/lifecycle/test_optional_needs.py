@@ -309,7 +309,7 @@ NEEDS = with_frontends(
 
 # What they are for shows only where a process ends, in test_faults.py, with memory of GPUs, in
 # gpu/test_device_memory.py, on GPUs, in gpu/test_onnx_gpu.py, and with a cache, in extensions/test_extensions.py. frontends/c_api, backends/triton
-# and backends/python have no address, frontends/openai is behind the address of another plugin, supervision/systemd has none, and telemetry/nvml asks for GPUs:
+# and backends/python have no address, frontends/openai and frontends/tfserving are behind the address of another plugin, supervision/systemd has none, and telemetry/nvml asks for GPUs:
 # their unit tests follow what they need.
 NOT_SEEN = {("models/catalog", "atoll.fault_notes/1"), ("models/catalog", "atoll.request_memory/1"),
             ("models/catalog", "atoll.response_cache/1"), ("backends/triton", "atoll.triton_server/1"),
@@ -318,6 +318,7 @@ NOT_SEEN = {("models/catalog", "atoll.fault_notes/1"), ("models/catalog", "atoll
             *((plugin, "atoll.listeners/1") for plugin in FRONTENDS if plugin.startswith("frontends/")),
             ("models/catalog", "atoll.repository_paths/1"),
             *(("frontends/openai", f"atoll.{name}/1") for name in ("model_control", "model_router", "tracing")),
+            *(("frontends/tfserving", f"atoll.{name}/1") for name in ("model_router", "tracing")),
             ("supervision/systemd", "atoll.startup/1"),
             ("backends/python", "atoll.model_catalog/1"), ("backends/python", "atoll.model_control/1")} | {
                 ("frontends/c_api", f"atoll.{name}/1")

@@ -1,7 +1,9 @@
 // atoll-config check PATH...: whether model configurations are right, without a server.
+// atoll-config import tfserving|ovms FILE OUT: a repository and a manifest from the configuration of another server.
 // Exit code: 0 no errors, 1 some, 2 a path cannot be read, or the command line is wrong.
 #include <CLI/CLI.hpp>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -9,6 +11,7 @@
 #include "atoll/lib/version.h"
 #include "atoll/runtime/escape.h"
 #include "check_path.h"
+#include "import/write_import.h"
 #include "report.h"
 
 namespace atl::config {
@@ -23,6 +26,12 @@ struct Arguments {
   PathOptions options;
   bool json = false;
   bool print = false;
+};
+
+struct ImportArguments {
+  std::string file, out;
+  ImportOptions options;
+  uint16_t grpc_port = 0, http_port = 0;  ///< 0: those of the other server
 };
 
 void complain(std::string_view message) {
@@ -73,9 +82,58 @@ int check(const Arguments& arguments) {
   return unreadable ? kUnreadable : code;
 }
 
+/// Beside this program, as in a build tree and as installed; empty: it is not there.
+std::filesystem::path plugins_folder() {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path folder = program.parent_path().parent_path() / "lib/atoll/plugins";
+  return !error && std::filesystem::is_directory(folder, error) ? folder : std::filesystem::path();
+}
+
+int import_models(Result<ImportPlan> (*read)(const std::filesystem::path&), ImportArguments arguments) {
+  arguments.options.plugins = plugins_folder();
+  auto plan = read(arguments.file);
+  Status status;
+  if (plan.ok()) {
+    if (arguments.grpc_port != 0) plan->grpc_port = arguments.grpc_port;
+    if (arguments.http_port != 0) plan->http_port = arguments.http_port;
+    status = write_import(*plan, arguments.out, arguments.options);
+  } else {
+    status = std::move(plan).status();
+  }
+  if (!status.ok()) {
+    complain(status.text());
+    return status.code() == Code::kInvalidArgument ? kProblems : kUnreadable;
+  }
+  for (const std::string& line : plan->left_out) {
+    std::string text = "not carried over: ";
+    runtime::append_escaped(text, line);
+    std::cout << text << '\n';
+  }
+  std::cout << std::flush;
+  std::cerr << "models: " << plan->models.size() << "; start the server with: atoll --manifest " << arguments.out
+            << "/atoll.toml\n";
+  return kFine;
+}
+
+/// The command `import NAME`. \returns it, which was parsed if its parse is true
+CLI::App* add_import(CLI::App& import, const std::string& name, const std::string& what, ImportArguments& arguments) {
+  CLI::App* const command = import.add_subcommand(name, what);
+  command->add_option("FILE", arguments.file, "The other server's configuration")->required();
+  command->add_option("OUT", arguments.out, "The folder to make: models/ and atoll.toml")->required();
+  command->add_flag("--link", arguments.options.links, "Link the models' files in place of copying them");
+  command->add_option("--poll", arguments.options.poll_seconds, "Seconds between two looks for changes; 0: never")
+      ->check(CLI::Range(0, 86'400))
+      ->capture_default_str();
+  command->add_option("--port", arguments.grpc_port, "Port of gRPC; 0: the other server's default");
+  command->add_option("--rest-port", arguments.http_port, "Port of HTTP; 0: the other server's default");
+  return command;
+}
+
 int run(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app("Looks at Triton model configurations without a server.", "atoll-config");
+  ImportArguments imported;
+  CLI::App app("Looks at Triton model configurations without a server, and makes them from other servers'.", "atoll-config");
   app.require_subcommand(1);
   app.set_version_flag("--version", lib::version_text("atoll-config"));
   auto* command = app.add_subcommand("check", "Tell everything that is wrong with model configurations");
@@ -90,6 +148,10 @@ int run(int argc, char** argv) {
       ->add_option("--config-name", arguments.options.config_name,
                    "Prefer configs/NAME.pbtxt to config.pbtxt")
       ->type_name("NAME");
+  auto* import = app.add_subcommand("import", "Make a repository and a manifest from another server's configuration");
+  import->require_subcommand(1);
+  const auto* serving = add_import(*import, "tfserving", "From a models.config of TensorFlow Serving", imported);
+  const auto* ovms = add_import(*import, "ovms", "From a config.json of OpenVINO Model Server", imported);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
@@ -98,6 +160,8 @@ int run(int argc, char** argv) {
     complain(cat(error.what(), " (see atoll-config --help)"));
     return kUnreadable;
   }
+  if (serving->parsed()) return import_models(&read_serving_models, std::move(imported));
+  if (ovms->parsed()) return import_models(&read_model_server, std::move(imported));
   return check(arguments);
 }
 

@@ -12,6 +12,7 @@ namespace atl::frontends::http {
 namespace {
 
 constexpr size_t kMostPathBytes = 1024;
+constexpr ptrdiff_t kMostStars = 4;
 /// Categories of plugins that are counted by name; further ones are counted as "other".
 constexpr uint32_t kMostOwnCategories = RequestCounters::kUnjudged - kApiCategoryCount;
 
@@ -27,14 +28,38 @@ constexpr Method kMethods[] = {{kHttpGet, "GET"},        {kHttpPost, "POST"}, {k
 std::string_view wrong_path(std::string_view path) noexcept {
   if (path.empty() || path.front() != '/') return "its path does not begin with '/'";
   if (path.size() > kMostPathBytes) return "its path has more than 1,024 bytes";
-  const size_t star = path.find('*');
-  if (star != std::string_view::npos && star + 1 != path.size()) return "'*' is not at its path's end";
+  if (std::count(path.begin(), path.end(), '*') > kMostStars) return "its path has more than 4 '*'";
+  if (path.find("**") != std::string_view::npos) return "its path has '*' twice in a row";
   for (char c : path) {
     if (c <= ' ' || c == 0x7F || c == '?') return "its path has a character that no path can have";
   }
   Route route;
-  if (star == std::string_view::npos && find_route(path, &route)) return "the path is this frontend's own";
+  if (path.find('*') == std::string_view::npos && find_route(path, &route)) return "the path is this frontend's own";
   return {};
+}
+
+/// Bytes of a pattern that a path has to have as they are.
+size_t fixed_bytes(std::string_view pattern) noexcept {
+  return pattern.size() - static_cast<size_t>(std::count(pattern.begin(), pattern.end(), '*'));
+}
+
+/// A '*' at the end takes any rest, any other at least one byte.
+bool fits(std::string_view pattern, std::string_view path) noexcept {
+  size_t star = pattern.find('*');
+  if (!path.starts_with(pattern.substr(0, star))) return false;
+  path.remove_prefix(star);
+  pattern.remove_prefix(star + 1);
+  // What stands between two stars is taken where it comes first: the stars behind it take more then, never less.
+  while (!pattern.empty()) {
+    star = pattern.find('*');
+    if (star == std::string_view::npos)
+      return path.size() > pattern.size() && path.ends_with(pattern);
+    const size_t found = path.find(pattern.substr(0, star), 1);
+    if (found == std::string_view::npos) return false;
+    path.remove_prefix(found + star);
+    pattern.remove_prefix(star + 1);
+  }
+  return true;
 }
 
 }  // namespace
@@ -55,13 +80,15 @@ std::string ContributedRoute::allowed_methods() const {
 bool RouteList::add(ContributedRoute route) {
   if (conflicting(route) != nullptr) return false;
   auto* routes = const_cast<PathRoutes*>(listed(route.path));
-  if (routes == nullptr && !route.is_prefix()) {
+  if (routes == nullptr && !route.is_pattern()) {
     routes = &whole_[route.path];
   } else if (routes == nullptr) {
-    const auto at = std::find_if(prefixes_.begin(), prefixes_.end(), [&](const PathRoutes& other) {
-      return other.front().path.size() < route.path.size();
+    const size_t fixed = fixed_bytes(route.path);
+    const auto at = std::find_if(patterns_.begin(), patterns_.end(), [&](const PathRoutes& other) {
+      const size_t others = fixed_bytes(other.front().path);
+      return others < fixed || (others == fixed && other.front().path > route.path);
     });
-    routes = &*prefixes_.insert(at, PathRoutes());
+    routes = &*patterns_.insert(at, PathRoutes());
   }
   routes->push_back(std::move(route));
   uint32_t methods = 0;
@@ -73,9 +100,8 @@ bool RouteList::add(ContributedRoute route) {
 const ContributedRoute* RouteList::find(std::string_view path, std::string_view method) const noexcept {
   const PathRoutes* routes = nullptr;
   if (const auto whole = whole_.find(path); whole != whole_.end()) routes = &whole->second;
-  for (size_t i = 0; routes == nullptr && i < prefixes_.size(); ++i) {
-    const std::string_view prefix = prefixes_[i].front().path;
-    if (path.starts_with(prefix.substr(0, prefix.size() - 1))) routes = &prefixes_[i];
+  for (size_t i = 0; routes == nullptr && i < patterns_.size(); ++i) {
+    if (fits(patterns_[i].front().path, path)) routes = &patterns_[i];
   }
   if (routes == nullptr) return nullptr;
   const auto found = std::find_if(routes->begin(), routes->end(),
@@ -94,7 +120,7 @@ const ContributedRoute* RouteList::conflicting(const ContributedRoute& route) co
 
 const RouteList::PathRoutes* RouteList::listed(std::string_view path) const noexcept {
   if (const auto whole = whole_.find(path); whole != whole_.end()) return &whole->second;
-  for (const PathRoutes& routes : prefixes_) {
+  for (const PathRoutes& routes : patterns_) {
     if (routes.front().path == path) return &routes;
   }
   return nullptr;

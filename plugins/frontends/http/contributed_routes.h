@@ -18,7 +18,7 @@ struct ContributedRoute : Contribution<HttpRoutes> {
   uint32_t methods_of_path = 0;  ///< those of the other routes of this path, too
   uint32_t counted_as = 0;       ///< for RequestCounters
 
-  bool is_prefix() const noexcept { return path.back() == '*'; }
+  bool is_pattern() const noexcept { return path.find('*') != std::string::npos; }
   bool allows(std::string_view method) const noexcept;
   /// Of its path: "GET, POST"
   std::string allowed_methods() const;
@@ -41,7 +41,7 @@ class RouteList {
   const PathRoutes* listed(std::string_view path) const noexcept;
 
   std::map<std::string, PathRoutes, std::less<>> whole_;
-  std::vector<PathRoutes> prefixes_;  ///< the longest first
+  std::vector<PathRoutes> patterns_;  ///< the one with the most bytes beside its stars first
 };
 
 class ContributedRoutes final : public ContributedProviders<HttpRoutes, RouteList, ContributedRoute> {

@@ -162,11 +162,40 @@ TEST_F(ContributedRoutesTest, WholePathsAndPrefixes) {
   expect_alive();
 }
 
+TEST_F(ContributedRoutesTest, AStarInsideTakesAtLeastOneByte) {
+  Provider rests({{"/m/*", kHttpGet | kHttpPost, "x.rests"}});
+  Provider ends({{"/m/*:do", kHttpPost, "x.ends"},
+                 {"/m/*/v/*", kHttpGet, "x.ends"},
+                 {"/m/*/v/*/more", kHttpGet, "x.ends"},
+                 {"/m/*aa*b", kHttpGet, "x.ends"}});
+  start();
+  bring("a", rests);
+  bring("b", ends);
+  for (const auto& [path, route] : std::vector<std::pair<std::string, std::string>>{
+           {"/m/a/v/1", "/m/*/v/*"},
+           {"/m/a/v/", "/m/*/v/*"},
+           {"/m/a/b/v/1/2", "/m/*/v/*"},
+           {"/m//v/1", "/m/*"},
+           {"/m/v/1", "/m/*"},
+           {"/m/a/v/1/more", "/m/*/v/*/more"},
+           {"/m/a/v//more", "/m/*/v/*"},
+           {"/m/aaab", "/m/*"},
+           {"/m/aaacb", "/m/*aa*b"},
+           {"/m/aaac", "/m/*"}}) {
+    EXPECT_EQ(get(path).body, cat("GET ", route, " ")) << path;
+  }
+  EXPECT_EQ(post("/m/a:do").body, "POST /m/*:do ");
+  EXPECT_EQ(post("/m/org%2Fa:do").body, "POST /m/*:do ");
+  EXPECT_EQ(post("/m/:do").body, "POST /m/* ");
+  EXPECT_EQ(get("/m/a:do").status, 405);
+}
+
 TEST_F(ContributedRoutesTest, WhoHasARouteAndWhatIsNone) {
   Provider low({{"/same", kHttpGet, "low.calls"}, {"/v2/health/live", kHttpGet, "health"}});
   Provider high({{"/same", kHttpGet, "metadata"},
                  {"no-slash", kHttpGet, "metadata"},
-                 {"/*/a", kHttpGet, "metadata"},
+                 {"/**/a", kHttpGet, "metadata"},
+                 {"/*/*/*/*/*", kHttpGet, "metadata"},
                  {"/none", 0, "metadata"},
                  {"/unknown", kHttpGet, "unknown"},
                  {"/twice", kHttpGet, "metadata"},
@@ -181,7 +210,8 @@ TEST_F(ContributedRoutesTest, WhoHasARouteAndWhatIsNone) {
   EXPECT_TRUE(is_logged("the route '/same' of 'a-low' is not served: 'b-high' has it already"));
   EXPECT_TRUE(is_logged("the route '/v2/health/live' of 'a-low' is not served: the path is this frontend's"));
   EXPECT_TRUE(is_logged("the route 'no-slash' of 'b-high' is not served: its path does not begin with '/'"));
-  EXPECT_TRUE(is_logged("the route '/*/a' of 'b-high' is not served: '*' is not at its path's end"));
+  EXPECT_TRUE(is_logged("the route '/**/a' of 'b-high' is not served: its path has '*' twice in a row"));
+  EXPECT_TRUE(is_logged("the route '/*/*/*/*/*' of 'b-high' is not served: its path has more than 4 '*'"));
   EXPECT_TRUE(is_logged("the route '/none' of 'b-high' is not served: it has no method"));
   EXPECT_TRUE(is_logged("its category 'unknown' is none of the frontend's"));
   EXPECT_TRUE(is_logged("the route '/twice' of 'b-high' is not served: it is listed twice"));

@@ -57,7 +57,7 @@ void ThreadContext::judge(const RequestHead& head, Verdict& verdict) {
   if (!find_route(head.path, &route)) {
     const auto routes = frontend.routes->list();
     const ContributedRoute* const contributed = routes ? routes->find(head.path, head.method) : nullptr;
-    const bool takes_any_rest = contributed != nullptr && contributed->is_prefix();
+    const bool takes_any_rest = contributed != nullptr && contributed->is_pattern();
     if (has_unsafe_percent_code(head.path, takes_any_rest)) return verdict.refuse(400, kUnsafeCode);
     return judge_contributed(contributed, head, verdict);
   }

@@ -6,7 +6,6 @@
 
 #include "atoll/core/guarded.h"
 #include "atoll/core/stop_executor.h"
-#include "frontends/common/http/header_name.h"
 #include "frontends/openai/calls/endpoints.h"
 
 namespace atl::frontends::openai {
@@ -78,25 +77,6 @@ std::vector<HttpRoute> OpenAiRoutes::routes() const noexcept {
   return all;
 }
 
-Result<CallOrigin> OpenAiRoutes::read_head(const HttpExchange& exchange) const {
-  CallOrigin head;
-  bool has_tenant = false;
-  for (uint32_t i = 0; i < exchange.header_count(); ++i) {
-    const HttpHeader header = exchange.header(i);
-    if (settings_.tenant.active() && settings_.tenant.is(header.name)) {
-      if (std::exchange(has_tenant, true)) return settings_.tenant.given_twice();
-      head.tenant = header.value;
-    } else if (is_named(header.name, "content-encoding") && header.value != "identity") {
-      return invalid_argument("bodies with a Content-Encoding are not served: send the JSON as it is");
-    } else if (is_named(header.name, "traceparent")) {
-      head.traceparent = header.value;
-    } else if (is_named(header.name, "tracestate")) {
-      head.tracestate = header.value;
-    }
-  }
-  return head;
-}
-
 void OpenAiRoutes::handle(std::string_view route, HttpExchange& exchange) noexcept {
   const uint32_t method = exchange.method() == "GET"      ? kHttpGet
                           : exchange.method() == "DELETE" ? kHttpDelete
@@ -109,7 +89,7 @@ void OpenAiRoutes::handle(std::string_view route, HttpExchange& exchange) noexce
     return answer_error(exchange, {.status = 404, .message = "There is no such path."});
   Pass pass(host_.gate());
   if (!pass) return answer_error(exchange, error_of(unavailable("Server exiting")), entry->errors);
-  Result<CallOrigin> head = guarded("reading the head", [&] { return read_head(exchange); });
+  Result<CallOrigin> head = guarded("reading the head", [&] { return read_origin(exchange, settings_.tenant); });
   if (!head.ok()) return answer_error(exchange, error_of(head.status()), entry->errors);
   if (!entry->is_slow && exchange.body().size() <= kSmallBytes)
     return answer(*entry, exchange, std::move(head).value(), std::move(pass));

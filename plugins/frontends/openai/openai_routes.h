@@ -51,7 +51,6 @@ class OpenAiRoutes final : public HttpRoutes, public MetricSource {
   struct Entry;
   static const Entry kEntries[];
 
-  Result<CallOrigin> read_head(const HttpExchange& exchange) const;
   void answer(const Entry& entry, HttpExchange& exchange, CallOrigin head, Pass pass) noexcept;
 
   Host& host_;

@@ -20,6 +20,7 @@
 #include "atoll/models/model.h"
 #include "atoll/request/inner_request.h"
 #include "atoll/request/tracing.h"
+#include "frontends/common/call/call_origin.h"
 #include "frontends/common/call/router_slot.h"
 #include "frontends/openai/answer/answer_format.h"
 #include "frontends/openai/api_error.h"
@@ -72,11 +73,6 @@ struct FoundModel {
 };
 /// The model with this name or alias, if it has the role; else why a request cannot be given to it.
 std::variant<FoundModel, ApiError> find_model(OpenAiContext& context, const std::string& name, Role role);
-
-/// What a call has from its head, which can be read only before it is handed to another thread.
-struct CallOrigin {
-  std::string tenant, traceparent, tracestate;
-};
 
 inline constexpr std::string_view kJsonType = "application/json";
 /// Answers with the error, and ends the exchange.

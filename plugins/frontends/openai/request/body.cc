@@ -4,31 +4,13 @@
 
 #include "atoll/core/text.h"
 #include "atoll/lib/json_writer.h"
+#include "frontends/common/json/json_depth.h"
 
 namespace atl::frontends::openai {
 namespace {
 
 /// Parts of a body are written anew, which takes a piece of the stack for each level.
 constexpr size_t kMostLevels = 200;
-
-bool is_deeper_than(std::string_view json, size_t most) noexcept {
-  size_t levels = 0;
-  bool in_quotes = false;
-  for (size_t at = 0; at < json.size(); ++at) {
-    const char c = json[at];
-    if (in_quotes) {
-      if (c == '\\') ++at;
-      in_quotes = c != '"';
-    } else if (c == '"') {
-      in_quotes = true;
-    } else if (c == '{' || c == '[') {
-      if (++levels > most) return true;
-    } else if ((c == '}' || c == ']') && levels > 0) {
-      --levels;
-    }
-  }
-  return false;
-}
 
 bool is_id(const CheckedValue& value) noexcept { return value.IsInt() && value.GetInt() >= 0; }
 
@@ -45,7 +27,7 @@ bool read_prompt(const CheckedValue& value, Prompt& prompt) {
 }  // namespace
 
 std::optional<ApiError> parse_body(std::string_view body, CheckedDocument& document) {
-  if (is_deeper_than(body, kMostLevels))
+  if (is_json_deeper_than(body, kMostLevels))
     return ApiError{.message = cat("The body has more than ", kMostLevels, " levels of objects and lists.")};
   // Without recursion, which a text could make deep.
   constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;

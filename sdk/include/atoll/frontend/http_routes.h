@@ -40,11 +40,13 @@ enum HttpMethods : uint32_t {
   kHttpOptions = 64
 };
 
-/// One path, or all paths with one beginning, that a provider answers.
+/// One path, or all paths that fit a pattern, that a provider answers.
 struct HttpRoute {
   /// Compared byte for byte with the path as the client sends it, percent codes included, without its query:
-  /// "/v1/chat". A '*' at the end stands for any rest: "/ui/*" takes "/ui/" and "/ui/a/b". A whole path wins
-  /// over those with '*', and of these the longest. Begins with '/'; at most 1,024 bytes.
+  /// "/v1/chat". A '*' at the end stands for any rest: "/ui/*" takes "/ui/" and "/ui/a/b". Any other '*' stands for
+  /// at least one byte, slashes included: "/v1/models/*:predict" takes "/v1/models/a/b:predict". A whole path wins over
+  /// those with '*', and of these the one with the most other bytes. Begins with '/'; at most 1,024 bytes and 4 '*', of
+  /// which no two stand side by side.
   /// Percent codes of control characters, '.' and backslash are refused by the frontend, and so are those of '/' but
   /// where a '*' takes the rest: "/v1/models/org%2Fname" reaches "/v1/models/*".
   std::string path;

@@ -1,0 +1,28 @@
+#include "frontends/common/call/call_origin.h"
+
+#include <utility>
+
+#include "frontends/common/http/header_name.h"
+
+namespace atl::frontends {
+
+Result<CallOrigin> read_origin(const HttpExchange& exchange, const TenantHeader& tenant) {
+  CallOrigin head;
+  bool has_tenant = false;
+  for (uint32_t i = 0; i < exchange.header_count(); ++i) {
+    const HttpHeader header = exchange.header(i);
+    if (tenant.active() && tenant.is(header.name)) {
+      if (std::exchange(has_tenant, true)) return tenant.given_twice();
+      head.tenant = header.value;
+    } else if (is_named(header.name, "content-encoding") && header.value != "identity") {
+      return invalid_argument("bodies with a Content-Encoding are not served: send the JSON as it is");
+    } else if (is_named(header.name, "traceparent")) {
+      head.traceparent = header.value;
+    } else if (is_named(header.name, "tracestate")) {
+      head.tracestate = header.value;
+    }
+  }
+  return head;
+}
+
+}  // namespace atl::frontends

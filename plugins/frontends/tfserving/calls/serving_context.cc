@@ -1,0 +1,34 @@
+#include "frontends/tfserving/calls/serving_context.h"
+
+#include <charconv>
+#include <utility>
+
+#include "atoll/core/text.h"
+
+namespace atl::frontends::tfserving {
+
+Result<int64_t> ServingContext::version_of(const CallTarget& target) const {
+  if (!target.label.empty()) {
+    if (const auto version = router.labelled(target.model, target.label)) return *version;
+    return invalid_argument("Unrecognized servable version label: ", target.label);
+  }
+  if (target.version.empty()) return ModelCatalog::kLatest;
+  int64_t version = 0;
+  const char* const end = target.version.data() + target.version.size();
+  const auto [stop, error] = std::from_chars(target.version.data(), end, version);
+  if (error != std::errc() || stop != end || version < 0)
+    return invalid_argument("the version '", target.version, "' is not a number from 0 to 9223372036854775807");
+  return version;
+}
+
+Result<ModelRef> ServingContext::find(const CallTarget& target) const {
+  const Result<int64_t> version = version_of(target);
+  if (!version.ok()) return version.status().clone();
+  Result<ModelRef> model = router.route(catalog, target.model, version.value());
+  if (model.ok() || model.status().code() != Code::kNotFound) return model;
+  if (version.value() == ModelCatalog::kLatest)
+    return not_found("Servable not found for request: Latest(", target.model, ")");
+  return not_found("Servable not found for request: Specific(", target.model, ", ", version.value(), ")");
+}
+
+}  // namespace atl::frontends::tfserving
