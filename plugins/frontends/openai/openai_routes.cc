@@ -78,8 +78,12 @@ std::vector<HttpRoute> OpenAiRoutes::routes() const noexcept {
   return all;
 }
 
-Result<CallOrigin> OpenAiRoutes::read_head(const HttpExchange& exchange) const {
+Result<CallOrigin> OpenAiRoutes::read_head(const Entry& entry, const HttpExchange& exchange) const {
   CallOrigin head;
+  head.category_name = entry.category;
+  if (head.category_name == api_category_name(ApiCategory::kModelRepository))
+    head.category = ApiCategory::kModelRepository;
+  head.identity = exchange.identity();
   bool has_tenant = false;
   for (uint32_t i = 0; i < exchange.header_count(); ++i) {
     const HttpHeader header = exchange.header(i);
@@ -94,7 +98,19 @@ Result<CallOrigin> OpenAiRoutes::read_head(const HttpExchange& exchange) const {
       head.tracestate = header.value;
     }
   }
+  if (head.identity != nullptr) head.tenant = head.identity->tenant();  // whatever the client says
   return head;
+}
+
+std::string OpenAiRoutes::refusal(std::string_view route, HttpReply& reply, std::string_view text) const noexcept {
+  const Entry* const entry =
+      std::find_if(std::begin(kEntries), std::end(kEntries), [&](const Entry& one) { return route == one.path; });
+  const ErrorJson write = entry == std::end(kEntries) ? &openai_error_json : entry->errors;
+  reply.content_type = kJsonType;
+  ApiError error{.status = reply.status, .message = std::string(text)};
+  if (reply.status == 401) error.code = "invalid_api_key";
+  Result<std::string> json = guarded("writing the error", [&]() -> Result<std::string> { return write(error); });
+  return json.ok() ? std::move(json).value() : std::string();
 }
 
 void OpenAiRoutes::handle(std::string_view route, HttpExchange& exchange) noexcept {
@@ -109,7 +125,7 @@ void OpenAiRoutes::handle(std::string_view route, HttpExchange& exchange) noexce
     return answer_error(exchange, {.status = 404, .message = "There is no such path."});
   Pass pass(host_.gate());
   if (!pass) return answer_error(exchange, error_of(unavailable("Server exiting")), entry->errors);
-  Result<CallOrigin> head = guarded("reading the head", [&] { return read_head(exchange); });
+  Result<CallOrigin> head = guarded("reading the head", [&] { return read_head(*entry, exchange); });
   if (!head.ok()) return answer_error(exchange, error_of(head.status()), entry->errors);
   if (!entry->is_slow && exchange.body().size() <= kSmallBytes)
     return answer(*entry, exchange, std::move(head).value(), std::move(pass));

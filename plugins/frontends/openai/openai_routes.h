@@ -45,13 +45,14 @@ class OpenAiRoutes final : public HttpRoutes, public MetricSource {
 
   std::vector<HttpRoute> routes() const noexcept override;
   void handle(std::string_view route, HttpExchange& exchange) noexcept override;
+  std::string refusal(std::string_view route, HttpReply& reply, std::string_view text) const noexcept override;
   void collect(MetricSink& sink) const noexcept override;
 
  private:
   struct Entry;
   static const Entry kEntries[];
 
-  Result<CallOrigin> read_head(const HttpExchange& exchange) const;
+  Result<CallOrigin> read_head(const Entry& entry, const HttpExchange& exchange) const;
   void answer(const Entry& entry, HttpExchange& exchange, CallOrigin head, Pass pass) noexcept;
 
   Host& host_;
