@@ -35,8 +35,9 @@ class Program {
         ->capture_default_str();
     app_.add_option("--header", settings_.header,
                     "A header that is sent along: \"NAME: VALUE\", such as a key");
-    app_.add_option("--token-file", token_file_,
-                    "File with a token that is sent along as a credential; else ATOLL_TOKEN of the environment");
+    app_.add_option(
+        "--token-file", token_file_,
+        "File with a token that is sent along as a credential; else ATOLL_TOKEN of the environment");
     app_.add_option("--ca-file", settings_.ca_file, "Certificates that are trusted (PEM), for https");
     CLI::Option* cert = app_.add_option("--cert", settings_.cert_file,
                                         "Certificate that is shown to the server (PEM), for https");
@@ -319,11 +320,13 @@ void Program::read_token() {
   if (!token_file_.empty()) {
     std::ifstream file(token_file_);
     std::getline(file, token);
-    if (token.empty()) throw Failure{kUsage, cat("--token-file ", token_file_, ": it cannot be read, or has no token")};
+    if (token.empty())
+      throw Failure{kUsage, cat("--token-file ", token_file_, ": it cannot be read, or has no token")};
   } else if (const char* given = context_.environment("ATOLL_TOKEN"); given != nullptr) {
     token = given;
   }
-  while (!token.empty() && (token.back() == '\r' || token.back() == ' ' || token.back() == '\n')) token.pop_back();
+  while (!token.empty() && (token.back() == '\r' || token.back() == ' ' || token.back() == '\n'))
+    token.pop_back();
   const bool is_text = std::ranges::all_of(token, [](unsigned char c) { return c > 0x20 && c < 0x7F; });
   if (!is_text) throw Failure{kUsage, "the token has characters that no token can have"};
   settings_.token = token;
@@ -355,16 +358,20 @@ void Program::list_key_lines() {
 }
 
 void Program::add_key_commands() {
-  CLI::App* key = app_.add_subcommand("key", "Keys in a file of security/keys on this machine")->require_subcommand(1);
-  CLI::App* make = command(*key, "make", "Make a key: prints its token, which is kept nowhere", [this] { make_key_line(); });
+  CLI::App* key =
+      app_.add_subcommand("key", "Keys in a file of security/keys on this machine")->require_subcommand(1);
+  CLI::App* make = command(*key, "make", "Make a key: prints its token, which is kept nowhere",
+                           [this] { make_key_line(); });
   make->add_option("ID", new_key_.id, "Its name: lower-case letters, digits, '-'")->required();
   make->add_option("-f,--file", file_, "The file; made if there is none")->required();
   make->add_option("-p,--permissions", new_key_.permissions,
                    "'*', or categories with commas between them: health,inference@fraud-*")
       ->required();
   make->add_option("--tenant", new_key_.tenant, "Whose quotas its requests count for");
-  make->add_option("--expires", new_key_.expires, "Until when it is good: 2027-01-31T00:00:00Z; else for ever");
-  CLI::App* list = command(*key, "list", "The keys of a file, without their tokens", [this] { list_key_lines(); });
+  make->add_option("--expires", new_key_.expires,
+                   "Until when it is good: 2027-01-31T00:00:00Z; else for ever");
+  CLI::App* list =
+      command(*key, "list", "The keys of a file, without their tokens", [this] { list_key_lines(); });
   list->add_option("-f,--file", file_, "The file")->required();
 }
 

@@ -41,10 +41,12 @@ Result<std::vector<KeyLine>> parse(const std::string& path, std::string_view tex
     const size_t end = text.find('\n');
     std::string_view line = text.substr(0, end);
     text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-    while (!line.empty() && (line.back() == ' ' || line.back() == '\r' || line.back() == '\t')) line.remove_suffix(1);
+    while (!line.empty() && (line.back() == ' ' || line.back() == '\r' || line.back() == '\t'))
+      line.remove_suffix(1);
     if (line.empty() || line.front() == '#') continue;
     Result<KeyLine> key = parse_key_line(line);
-    if (!key.ok()) return invalid_argument("the file '", path, "', line ", number, ": ", key.status().message());
+    if (!key.ok())
+      return invalid_argument("the file '", path, "', line ", number, ": ", key.status().message());
     keys.push_back(std::move(key).value());
   }
   return keys;
@@ -54,7 +56,7 @@ Result<std::vector<KeyLine>> parse(const std::string& path, std::string_view tex
 Status replace_file(const std::string& path, const std::string& text, const struct stat* before) {
   std::string temporary = path + ".XXXXXX";
   const FileDescriptor file(::mkostemp(temporary.data(), O_CLOEXEC));  // mode 0600
-  if (!file) return failed(path, "written");
+  if (file.get() < 0) return failed(path, "written");
   size_t done = 0;
   while (done < text.size()) {
     const ssize_t count = ::write(file.get(), text.data() + done, text.size() - done);
@@ -100,11 +102,13 @@ Result<std::string> make_key(const std::string& named, const NewKey& key) {
   const std::filesystem::path real = std::filesystem::weakly_canonical(named, error);
   const std::string path = error ? named : real.string();
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  const FileDescriptor lock(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!lock || ::flock(lock.get(), LOCK_EX) != 0) return failed(path, "written");
+  const FileDescriptor lock(
+      ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (lock.get() < 0 || ::flock(lock.get(), LOCK_EX) != 0) return failed(path, "written");
   struct stat before {};
   const bool is_there = ::stat(path.c_str(), &before) == 0;
-  if (is_there && !S_ISREG(before.st_mode)) return invalid_argument("'", path, "' is no file of keys, but something else");
+  if (is_there && !S_ISREG(before.st_mode))
+    return invalid_argument("'", path, "' is no file of keys, but something else");
   std::string text;
   if (is_there) {
     Result<std::string> old = read_text(path);

@@ -103,8 +103,8 @@ bool InProcessServer::is_ready() noexcept {
 Result<bool> InProcessServer::is_model_ready(std::string_view model, int64_t version) noexcept {
   return call([&]() -> Result<bool> {
     inference::ModelReadyResponse response;
-    ATOLL_RETURN_IF_ERROR(
-        model_ready(server_, nullptr, named_request<inference::ModelReadyRequest>(model, version), &response));
+    ATOLL_RETURN_IF_ERROR(model_ready(
+        server_, nullptr, named_request<inference::ModelReadyRequest>(model, version), &response));
     return response.ready();
   });
 }

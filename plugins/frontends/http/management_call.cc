@@ -60,8 +60,8 @@ void ManagementCall::run(Channel& channel) noexcept {
     if (!status.ok()) answer(std::move(status), {});
     return;
   }
-  Result<std::string> json =
-      answer_management(context_.frontend.server, channel.head().identity, route_, channel.head().method, body.text());
+  Result<std::string> json = answer_management(context_.frontend.server, channel.head().identity, route_,
+                                               channel.head().method, body.text());
   context_.buffers.give(std::move(body));
   if (json.ok()) {
     answer(Status(), std::move(json).value());
@@ -97,7 +97,8 @@ void ManagementCall::load(std::string_view body, std::string_view model,
   }
   request.set_repository_name(std::string(repository));
   request.set_model_name(std::string(model));
-  repository_load(context_.frontend.server, identity_of(caller_), request, [this](Status status) { finish(std::move(status)); });
+  repository_load(context_.frontend.server, identity_of(caller_), request,
+                  [this](Status status) { finish(std::move(status)); });
 }
 
 void ManagementCall::finish(Status status) noexcept {

@@ -106,8 +106,8 @@ Result<std::string> cuda_region_reply(ServerAccess& server, const Route& route, 
   return empty_if_ok(register_cuda_region(server, request));
 }
 
-Result<std::string> trace_reply(ServerAccess& server, const Identity* caller, const Route& route, bool changes_wanted,
-                                std::string_view body) {
+Result<std::string> trace_reply(ServerAccess& server, const Identity* caller, const Route& route,
+                                bool changes_wanted, std::string_view body) {
   const std::string model(route.model);
   std::vector<TraceSetting> effective;
   // What is wrong with the model is told before what is wrong with the body.
@@ -155,8 +155,8 @@ bool is_health(Endpoint endpoint) noexcept {
   return endpoint == Endpoint::kServerLive || endpoint == Endpoint::kServerReady;
 }
 
-Result<std::string> answer_management(ServerAccess& server, const Identity* caller, const Route& route, std::string_view method,
-                                      std::string_view body) noexcept {
+Result<std::string> answer_management(ServerAccess& server, const Identity* caller, const Route& route,
+                                      std::string_view method, std::string_view body) noexcept {
   const bool is_hidden = !route.model.empty() && !may_use(caller, route.category, route.model);
   Result<int64_t> version = is_hidden ? hidden_version(route) : route_version(server, route);
   if (!version.ok()) {

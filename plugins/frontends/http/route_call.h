@@ -81,7 +81,7 @@ class RouteCall final : public HttpExchange, public Call, public Posted {
 
   ThreadContext& context_;
   Pass pass_;
-  CallerIdentityPtr identity_;           ///< ends before the pass
+  CallerIdentityPtr identity_;  ///< ends before the pass
   std::string caller_;
   Followed<HttpRoutes>::Hold provider_;  ///< ends before the pass
   const std::string route_;              ///< as the provider lists it; the list may be replaced

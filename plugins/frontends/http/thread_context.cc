@@ -12,6 +12,7 @@
 #include "frontends/http/http_messages.h"
 #include "frontends/http/infer_call.h"
 #include "frontends/http/management_call.h"
+#include "frontends/http/management_endpoints.h"
 #include "frontends/http/pass_on_call.h"
 #include "frontends/http/route_call.h"
 

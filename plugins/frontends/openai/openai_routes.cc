@@ -102,14 +102,16 @@ Result<CallOrigin> OpenAiRoutes::read_head(const Entry& entry, const HttpExchang
   return head;
 }
 
-std::string OpenAiRoutes::refusal(std::string_view route, HttpReply& reply, std::string_view text) const noexcept {
-  const Entry* const entry =
-      std::find_if(std::begin(kEntries), std::end(kEntries), [&](const Entry& one) { return route == one.path; });
+std::string OpenAiRoutes::refusal(std::string_view route, HttpReply& reply,
+                                  std::string_view text) const noexcept {
+  const Entry* const entry = std::find_if(std::begin(kEntries), std::end(kEntries),
+                                          [&](const Entry& one) { return route == one.path; });
   const ErrorJson write = entry == std::end(kEntries) ? &openai_error_json : entry->errors;
   reply.content_type = kJsonType;
   ApiError error{.status = reply.status, .message = std::string(text)};
   if (reply.status == 401) error.code = "invalid_api_key";
-  Result<std::string> json = guarded("writing the error", [&]() -> Result<std::string> { return write(error); });
+  Result<std::string> json =
+      guarded("writing the error", [&]() -> Result<std::string> { return write(error); });
   return json.ok() ? std::move(json).value() : std::string();
 }
 

@@ -35,19 +35,22 @@ bool digest_of(std::string_view text, Sha256* digest) noexcept {
 Result<std::string> read_private_file(const std::string& path) noexcept {
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat info {};
-  if (!file || ::fstat(file.get(), &info) != 0)
+  if (file.get() < 0 || ::fstat(file.get(), &info) != 0)
     return invalid_argument("the file of keys '", path, "' cannot be read: ", std::strerror(errno));
   if (!S_ISREG(info.st_mode)) return invalid_argument("'", path, "' is no file of keys, but something else");
   if ((info.st_mode & S_IRWXO) != 0) {
-    return invalid_argument("the file of keys '", path, "' is open to all users of this machine, expected mode 0600 or 0640");
+    return invalid_argument("the file of keys '", path,
+                            "' is open to all users of this machine, expected mode 0600 or 0640");
   }
-  if (info.st_size > kMostFileBytes) return invalid_argument("the file of keys '", path, "' has more than 16 MiB");
+  if (info.st_size > kMostFileBytes)
+    return invalid_argument("the file of keys '", path, "' has more than 16 MiB");
   std::string text(static_cast<size_t>(info.st_size), '\0');
   size_t got = 0;
   while (got < text.size()) {
     const ssize_t count = ::read(file.get(), text.data() + got, text.size() - got);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return invalid_argument("the file of keys '", path, "' cannot be read: ", std::strerror(errno));
+    if (count < 0)
+      return invalid_argument("the file of keys '", path, "' cannot be read: ", std::strerror(errno));
     if (count == 0) break;
     got += static_cast<size_t>(count);
   }
@@ -63,7 +66,8 @@ Result<std::shared_ptr<KeySet>> KeySet::parse(std::string_view text) noexcept {
     const size_t end = text.find('\n');
     std::string_view line = text.substr(0, end);
     text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-    while (!line.empty() && (line.back() == ' ' || line.back() == '\r' || line.back() == '\t')) line.remove_suffix(1);
+    while (!line.empty() && (line.back() == ' ' || line.back() == '\r' || line.back() == '\t'))
+      line.remove_suffix(1);
     if (line.empty() || line.front() == '#') continue;
     Result<KeyLine> read = parse_key_line(line);
     if (!read.ok()) return invalid_argument("line ", number, ": ", read.status().message());

@@ -30,9 +30,7 @@ std::shared_ptr<KeySet> keys_of(const std::string& text) {
   return keys.ok() ? std::move(keys).value() : nullptr;
 }
 
-std::string problem(const std::string& text) {
-  return std::string(KeySet::parse(text).status().message());
-}
+std::string problem(const std::string& text) { return std::string(KeySet::parse(text).status().message()); }
 
 TEST(KeySet, ATokenIsFoundByItsIdAndItsDigest) {
   const auto keys = keys_of(cat("# keys\n\n", line("inference,health", "tenant=blue")));
@@ -42,8 +40,9 @@ TEST(KeySet, ATokenIsFoundByItsIdAndItsDigest) {
   EXPECT_EQ(found->tenant(), "blue");
   EXPECT_TRUE(found->holds());
   for (const std::string& wrong :
-       {std::string(), cat(kToken, "0"), std::string(kToken.substr(0, kToken.size() - 1)), std::string("atk_ci_"),
-        std::string("atk_cd_0123456789abcdef0123456789abcdef"), std::string("ci"), std::string(100'000, 'a')}) {
+       {std::string(), cat(kToken, "0"), std::string(kToken.substr(0, kToken.size() - 1)),
+        std::string("atk_ci_"), std::string("atk_cd_0123456789abcdef0123456789abcdef"), std::string("ci"),
+        std::string(100'000, 'a')}) {
     EXPECT_EQ(KeySet::find(keys, wrong), nullptr) << wrong.substr(0, 50);
   }
 }
@@ -91,14 +90,16 @@ TEST(KeySet, WhatCannotBeReadIsNamedByItsLineAndShowsNoDigest) {
   EXPECT_EQ(problem(good + good), "line 2: the id 'ci' comes twice");
   EXPECT_EQ(problem("ci\n"), "line 1: found 1 fields, expected 'id:SHA-256:permissions'");
   EXPECT_EQ(problem("CI:x:*"), "line 1: the id is not of 1 to 64 lower-case letters, digits and '-'");
-  EXPECT_EQ(problem("ci:secret:*"), "line 1: the second field is no SHA-256, which has 64 hexadecimal digits");
+  EXPECT_EQ(problem("ci:secret:*"),
+            "line 1: the second field is no SHA-256, which has 64 hexadecimal digits");
   EXPECT_EQ(problem(line("inferense")), "line 1: unknown category 'inferense'");
   EXPECT_EQ(problem(line("inference@")), "line 1: found no pattern of models behind 'inference@'");
   EXPECT_EQ(problem(line("")), "line 1: found no permission, expected '*' or categories");
   EXPECT_EQ(problem(line("*", "tenant=")),
             "line 1: found 'tenant=' in the fourth field, expected 'tenant=NAME' and 'expires=TIME'");
-  for (const char* time : {"2027-02-30T00:00:00Z", "2027-01-01", "2027-01-01T00:00:00", "2027-01-01T00:00:00+1:00",
-                           "2027-01-01T24:00:00Z", "2027-01-01T00:00:00Zx", "2027-01-01T00:00:00.Z"}) {
+  for (const char* time :
+       {"2027-02-30T00:00:00Z", "2027-01-01", "2027-01-01T00:00:00", "2027-01-01T00:00:00+1:00",
+        "2027-01-01T24:00:00Z", "2027-01-01T00:00:00Zx", "2027-01-01T00:00:00.Z"}) {
     EXPECT_NE(problem(line("*", cat("expires=", time))), "") << time;
   }
   EXPECT_EQ(problem(line("*", "tenant=a;expires=2027-01-01T00:00:00.25-08:00")), "");
@@ -159,7 +160,8 @@ TEST_F(TokenTest, ACallIsKnownRefusedNotMineOrOpen) {
   ASSERT_TRUE(identify({{"authorization", cat("Bearer ", kToken)}}).ok());
   EXPECT_EQ(identity_->name(), "ci");
   EXPECT_EQ(identify({{"authorization", cat("bearer   ", kToken, " ")}}).value(), IdentityOutcome::kKnown);
-  EXPECT_EQ(identify({{"authorization", cat("Bearer ", kToken, "x")}}).status().code(), Code::kUnauthenticated);
+  EXPECT_EQ(identify({{"authorization", cat("Bearer ", kToken, "x")}}).status().code(),
+            Code::kUnauthenticated);
   EXPECT_EQ(identify({}).value(), IdentityOutcome::kNotMine);
   EXPECT_EQ(identify({{"authorization", cat("Basic ", kToken)}}).value(), IdentityOutcome::kNotMine);
   EXPECT_EQ(identify({{"authorization", "Bearer eyJ.x.y"}}).value(), IdentityOutcome::kNotMine);
@@ -202,8 +204,9 @@ std::shared_ptr<Access> make_source() {
 
 namespace atl::test {
 
-INSTANTIATE_TEST_SUITE_P(Keys, IdentityConformance,
-                         ::testing::Values(IdentitySource{
-                             "file", keys::make_source, {{"authorization", cat("Bearer ", keys::kToken)}}, {}}));
+INSTANTIATE_TEST_SUITE_P(
+    Keys, IdentityConformance,
+    ::testing::Values(IdentitySource{
+        "file", keys::make_source, {{"authorization", cat("Bearer ", keys::kToken)}}, {}}));
 
 }  // namespace atl::test

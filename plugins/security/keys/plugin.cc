@@ -21,10 +21,12 @@ class KeysPlugin final : public Plugin, public Access {
     if (!keys.ok()) return std::move(keys).status();
     keys_ = std::move(keys).value();
     if (const std::string& file = options.get_string("file"); !file.empty()) {
-      tokens_.emplace(host_, file, options.get_string("probes") == "open", options.get_duration_ns("poll_interval"));
-      roles_ = options.get_strings("restricted_protocols").empty() && options.get_strings("restricted_apis").empty()
-                   ? kKnowsCallers
-                   : kKnowsCallers | kJudgesCalls;
+      tokens_.emplace(host_, file, options.get_string("probes") == "open",
+                      options.get_duration_ns("poll_interval"));
+      roles_ = kKnowsCallers;
+      if (!options.get_strings("restricted_protocols").empty() ||
+          !options.get_strings("restricted_apis").empty())
+        roles_ |= kJudgesCalls;
     }
     return {};
   }
@@ -55,7 +57,8 @@ constexpr OptionTable kOptions{
             "File of keys, by which callers are known: lines 'id:SHA-256 of the token:permissions'. Then every call needs one of its tokens. Empty: none, and only the options below restrict calls."),
     option_string("probes", "open")
         .choices("open|closed")
-        .help("With a file: whether calls that ask if the server lives or is ready need a token (closed), or not (open)."),
+        .help(
+            "With a file: whether calls that ask if the server lives or is ready need a token (closed), or not (open)."),
     option_duration("poll_interval", "1s")
         .range("0s", "86400s")
         .help("Time between two looks whether the file has changed; 0: only SIGHUP has it read again."),

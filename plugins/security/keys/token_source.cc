@@ -12,7 +12,8 @@ constexpr std::string_view kScheme = "Bearer ";
 
 /// What is behind "Bearer"; empty: it is another scheme.
 std::string_view bearer_token(std::string_view header) noexcept {
-  if (header.size() < kScheme.size() || strncasecmp(header.data(), kScheme.data(), kScheme.size()) != 0) return {};
+  if (header.size() < kScheme.size() || strncasecmp(header.data(), kScheme.data(), kScheme.size()) != 0)
+    return {};
   header.remove_prefix(kScheme.size());
   while (!header.empty() && header.front() == ' ') header.remove_prefix(1);
   while (!header.empty() && header.back() == ' ') header.remove_suffix(1);

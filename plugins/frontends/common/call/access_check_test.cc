@@ -120,11 +120,14 @@ class IdentityTest : public AccessCheckTest {
                 ApiCategory category = ApiCategory::kInference) {
     const test::TestCallHead head(std::move(headers));
     auto settled = [](void* count) noexcept { ++*static_cast<int*>(count); };
-    EXPECT_TRUE(check_.ask(point_, {category, api_category_name(category), CallProtocol::kHttp, head, is_probe}, settled,
-                           &settled_));
+    EXPECT_TRUE(check_.ask(point_,
+                           {category, api_category_name(category), CallProtocol::kHttp, head, is_probe},
+                           settled, &settled_));
     return check_.take(&caller_);
   }
-  static test::TestCallHead::Headers bearer(const char* token) { return {{"authorization", std::string("Bearer ") + token}}; }
+  static test::TestCallHead::Headers bearer(const char* token) {
+    return {{"authorization", std::string("Bearer ") + token}};
+  }
 
   OneModel alice_{"alice"}, bob_{"bob"};
 };

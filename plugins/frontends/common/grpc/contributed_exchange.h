@@ -79,7 +79,7 @@ class ContributedExchange : public GrpcExchange {
   std::string_view caller_;
   Pass pass_;
   CallerIdentityPtr identity_;  ///< ends before the pass
-  RequestCharge charge_;  ///< ends before the pass; once handed over, of the thread that answers
+  RequestCharge charge_;        ///< ends before the pass; once handed over, of the thread that answers
   Cancellation cancellation_;
 
   std::mutex mutex_;          ///< guards what follows

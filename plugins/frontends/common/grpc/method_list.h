@@ -69,8 +69,7 @@ ListedMethod<Request, Response> now(const char* path, ApiCategory category, Pass
   method.category = category;
   method.holds_pass = pass;
   method.handle = [](ServerAccess& server, const Identity* caller, const Request& request, Response* response,
-                     Finish finish) { finish(Answer()(server, caller, request, response));
-  };
+                     Finish finish) { finish(Answer()(server, caller, request, response)); };
   if constexpr (requires(const Request& request) { request.name(); }) {
     if (about == kAModel) method.model = &name_of<Request>;
   }
@@ -86,10 +85,14 @@ void for_each_health_method(Use&& use) {
   using namespace method_list_detail;
   use(now<ServerLiveRequest, ServerLiveResponse>(
       "/inference.GRPCInferenceService/ServerLive", ApiCategory::kHealth, kHealthCall, kThisServer,
-      [](ServerAccess& server, const Identity*, const auto&, auto* response) { return server_live(server, response); }));
+      [](ServerAccess& server, const Identity*, const auto&, auto* response) {
+        return server_live(server, response);
+      }));
   use(now<ServerReadyRequest, ServerReadyResponse>(
       "/inference.GRPCInferenceService/ServerReady", ApiCategory::kHealth, kHealthCall, kThisServer,
-      [](ServerAccess& server, const Identity*, const auto&, auto* response) { return server_ready(server, response); }));
+      [](ServerAccess& server, const Identity*, const auto&, auto* response) {
+        return server_ready(server, response);
+      }));
   use(now<ModelReadyRequest, ModelReadyResponse>(
       "/inference.GRPCInferenceService/ModelReady", ApiCategory::kHealth, kHealthCall, kAModel,
       [](ServerAccess& server, const Identity* caller, const auto& request, auto* response) {
@@ -113,7 +116,9 @@ void for_each_model_method(Use&& use) {
   using namespace method_list_detail;
   use(now<ServerMetadataRequest, ServerMetadataResponse>(
       "/inference.GRPCInferenceService/ServerMetadata", ApiCategory::kMetadata, kOrdinaryCall, kThisServer,
-      [](ServerAccess& server, const Identity*, const auto&, auto* response) { return server_metadata(server, response); }));
+      [](ServerAccess& server, const Identity*, const auto&, auto* response) {
+        return server_metadata(server, response);
+      }));
   use(now<ModelMetadataRequest, ModelMetadataResponse>(
       "/inference.GRPCInferenceService/ModelMetadata", ApiCategory::kMetadata, kOrdinaryCall, kAModel,
       [](ServerAccess& server, const Identity* caller, const auto& request, auto* response) {
@@ -140,10 +145,11 @@ void for_each_repository_method(Use&& use) {
   index.holds_pass = true;
   index.handle = [](ServerAccess& server, const Identity* caller, const auto& request, auto* response,
                     Finish finish) {
-    repository_index(server, request, response, [caller, response, finish = std::move(finish)](Status status) {
-      hide_models(caller, response);
-      finish(std::move(status));
-    });
+    repository_index(server, request, response,
+                     [caller, response, finish = std::move(finish)](Status status) {
+                       hide_models(caller, response);
+                       finish(std::move(status));
+                     });
   };
   use(index);
   ListedMethod<RepositoryModelLoadRequest, RepositoryModelLoadResponse> load;
@@ -158,9 +164,8 @@ void for_each_repository_method(Use&& use) {
   unload.path = "/inference.GRPCInferenceService/RepositoryModelUnload";
   unload.category = ApiCategory::kModelRepository;
   unload.holds_pass = true;
-  unload.handle = [](ServerAccess& server, const Identity* caller, const auto& request, auto*, Finish finish) {
-    repository_unload(server, caller, request, std::move(finish));
-  };
+  unload.handle = [](ServerAccess& server, const Identity* caller, const auto& request, auto*,
+                     Finish finish) { repository_unload(server, caller, request, std::move(finish)); };
   use(unload);
 }
 

@@ -156,7 +156,8 @@ class V2StreamRequest : private CallSteps, private ResponseReceiver, protected R
   Status read_head() noexcept final {
     const CallMetadata* metadata = stream_->metadata();
     if (metadata == nullptr) return Status(Code::kCancelled, {});
-    ATOLL_RETURN_IF_ERROR(read_call_metadata(frontend_, *metadata, infer_.model->info(), stream_->identity(), infer_.request));
+    ATOLL_RETURN_IF_ERROR(
+        read_call_metadata(frontend_, *metadata, infer_.model->info(), stream_->identity(), infer_.request));
     infer_.trace("GRPC_WAITREAD_START", read_start_ns_);
     infer_.trace("GRPC_WAITREAD_END", read_end_ns_);
     keep_order();

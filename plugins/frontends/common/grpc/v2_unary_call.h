@@ -159,7 +159,8 @@ class V2UnaryCall final : private CallSteps, private ResponseReceiver {
   Status read_head() noexcept override {
     const CallMetadata* head = transport_.metadata();
     if (head == nullptr) return Status(Code::kCancelled, {});
-    ATOLL_RETURN_IF_ERROR(read_call_metadata(frontend_, *head, infer_.model->info(), transport_.identity(), infer_.request));
+    ATOLL_RETURN_IF_ERROR(
+        read_call_metadata(frontend_, *head, infer_.model->info(), transport_.identity(), infer_.request));
     infer_.trace("GRPC_WAITREAD_START", wait_start_ns_);
     infer_.trace("GRPC_WAITREAD_END", wait_end_ns_);
     return {};

@@ -37,7 +37,8 @@ void InferStream::on_settled(bool) {
   look_later();
   CallerIdentityPtr identity = access_.identity();
   access_.forget();
-  begin(std::move(refusal), std::move(identity), grpc_frontend::deadline_ns(context_, queue_.frontend.host.clock()));
+  begin(std::move(refusal), std::move(identity),
+        grpc_frontend::deadline_ns(context_, queue_.frontend.host.clock()));
 }
 
 void InferStream::look_later() {

@@ -62,7 +62,8 @@ class UnaryCall final : public Event {
       arm(method_);
       const AccessPoint& access = *method_.frontend->server.access;
       if (!access_.ask(access, method_.method.category, context_, *method_.queue, *this,
-                       method_.method.is_probe())) return;
+                       method_.method.is_probe()))
+        return;
     }
     finishing_ = true;
     if (Status status = prepare(); !status.ok()) {

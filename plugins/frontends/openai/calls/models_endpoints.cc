@@ -88,7 +88,9 @@ void answer_model_control(OpenAiContext& context, HttpExchange& exchange, CallOr
                                                : error_of(unavailable(messages::kLoadNotAllowed)));
   std::string model = context.model_of(name);
   if (!head.may_use(model))
-    return answer_error(exchange, error_of(make_status(Code::kPermissionDenied, "the caller may not load or unload the model '", name, "'")));
+    return answer_error(exchange,
+                        error_of(make_status(Code::kPermissionDenied,
+                                             "the caller may not load or unload the model '", name, "'")));
   const auto call = std::make_shared<ControlCall>(
       ControlCall{context, exchange, std::move(pass), std::move(name), loads, std::move(control).value()});
   ModelControl& used = *call->control;

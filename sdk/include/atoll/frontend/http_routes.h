@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "atoll/core/status.h"
+#include "atoll/frontend/access.h"
 #include "atoll/request/cancellation.h"
 
 namespace atl {
@@ -154,7 +155,8 @@ class HttpRoutes {
   /// the route expect errors. [request]
   /// \param reply  has the status; its content type, a constant text, may be set
   /// \returns empty: the frontend's own shape, {"error":"..."}
-  virtual std::string refusal(std::string_view route, HttpReply& reply, std::string_view text) const noexcept {
+  virtual std::string refusal(std::string_view route, HttpReply& reply,
+                              std::string_view text) const noexcept {
     (void)route;
     (void)reply;
     (void)text;

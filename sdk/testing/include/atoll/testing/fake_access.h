@@ -73,7 +73,8 @@ class FakeAccess final : public Access {
     std::lock_guard lock(mutex_);
     if (question.is_probe) return IdentityOutcome::kOpen;
     std::string_view value;
-    if (question.head.find("authorization", {&value, 1}) != 1 || !value.starts_with("Bearer ")) return IdentityOutcome::kNotMine;
+    if (question.head.find("authorization", {&value, 1}) != 1 || !value.starts_with("Bearer "))
+      return IdentityOutcome::kNotMine;
     const auto found = tokens_.find(value.substr(7));
     if (found == tokens_.end()) return IdentityOutcome::kNotMine;
     if (found->second == nullptr) return make_status(Code::kUnauthenticated, "the token is over");

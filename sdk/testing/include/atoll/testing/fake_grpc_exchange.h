@@ -35,8 +35,9 @@ class FakeGrpcExchange final : public FakeExchange<GrpcExchange> {
  public:
   explicit FakeGrpcExchange(FakeGrpcRequest request)
       : FakeExchange(kMessageOverheadBytes),
-        sent_(std::make_unique<Sent>(Sent{TestCallHead(std::move(request.metadata)),
-                                          std::move(request.message), std::move(request.caller), request.identity})) {}
+        sent_(
+            std::make_unique<Sent>(Sent{TestCallHead(std::move(request.metadata)), std::move(request.message),
+                                        std::move(request.caller), request.identity})) {}
   virtual ~FakeGrpcExchange() = default;
 
   /// The call, on this thread.

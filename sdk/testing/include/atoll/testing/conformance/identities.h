@@ -35,7 +35,8 @@ class IdentityConformance : public Conformance<IdentitySource> {
   Result<IdentityOutcome> identify(const Headers& headers, Found* identity,
                                    ApiCategory category = ApiCategory::kInference, bool is_probe = false) {
     const TestCallHead head(headers);
-    return access_->identify({category, api_category_name(category), CallProtocol::kHttp, head, is_probe}, identity);
+    return access_->identify({category, api_category_name(category), CallProtocol::kHttp, head, is_probe},
+                             identity);
   }
   Found known() {
     Found identity;
@@ -52,7 +53,8 @@ class IdentityConformance : public Conformance<IdentitySource> {
       EXPECT_EQ(*outcome, IdentityOutcome::kNotMine);
       return;
     }
-    EXPECT_TRUE(outcome.status().code() == Code::kUnauthenticated || outcome.status().code() == Code::kUnavailable)
+    EXPECT_TRUE(outcome.status().code() == Code::kUnauthenticated ||
+                outcome.status().code() == Code::kUnavailable)
         << outcome.status().text();
     EXPECT_EQ(outcome.status().message().find(GetParam().right.back().second), std::string_view::npos)
         << "a refusal shows no secret";
@@ -88,7 +90,8 @@ TEST_P(IdentityConformance, WhatIsNotSaidIsDenied) {
       const auto category = static_cast<ApiCategory>(i);
       if (category == ApiCategory::kInference) continue;
       EXPECT_FALSE(identity->may(category, api_category_name(category), "")) << api_category_name(category);
-      EXPECT_FALSE(identity->may(category, api_category_name(category), "mine")) << api_category_name(category);
+      EXPECT_FALSE(identity->may(category, api_category_name(category), "mine"))
+          << api_category_name(category);
       EXPECT_FALSE(identity->may_all(category, api_category_name(category))) << api_category_name(category);
     }
     EXPECT_FALSE(identity->may(ApiCategory::kModelRepository, kModelRepositoryFiles, "mine"));
