@@ -2,12 +2,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <fstream>
 #include <optional>
 #include <utility>
 
 #include "atoll/lib/http_request.h"
 #include "atoll/lib/version.h"
 #include "completion.h"
+#include "key_file.h"
 #include "views.h"
 
 namespace atl::ctl {
@@ -33,6 +35,9 @@ class Program {
         ->capture_default_str();
     app_.add_option("--header", settings_.header,
                     "A header that is sent along: \"NAME: VALUE\", such as a key");
+    app_.add_option(
+        "--token-file", token_file_,
+        "File with a token that is sent along as a credential; else ATOLL_TOKEN of the environment");
     app_.add_option("--ca-file", settings_.ca_file, "Certificates that are trusted (PEM), for https");
     CLI::Option* cert = app_.add_option("--cert", settings_.cert_file,
                                         "Certificate that is shown to the server (PEM), for https");
@@ -44,6 +49,7 @@ class Program {
     app_.add_flag("--json", json_, "The server's answer as it is");
     add_pool_commands();
     add_lease_commands();
+    add_key_commands();
     add_other_commands();
   }
 
@@ -75,10 +81,15 @@ class Program {
   void add_lease_commands();
   void add_lease_request(CLI::App& command);
   void add_lease_names(CLI::App& lease);
+  void add_key_commands();
+  void make_key_line();
+  void list_key_lines();
   void add_other_commands();
+  void read_token();
 
   Format format() const { return json_ ? Format::kJson : porcelain_ ? Format::kPorcelain : Format::kTable; }
   Target& target() {
+    if (target_ == nullptr) read_token();
     if (target_ == nullptr) target_ = context_.connect(settings_);
     return *target_;
   }
@@ -121,6 +132,8 @@ class Program {
   std::optional<uint64_t> quota_;
   std::string runtime_, memory_, pool_, duration_, source_, key_;
   std::vector<std::string> models_;
+  std::string token_file_, file_;
+  NewKey new_key_;
   bool force_ = false, any_backends_ = false, auto_renew_ = false;
 };
 
@@ -297,6 +310,69 @@ void Program::add_lease_names(CLI::App& lease) {
   remove->add_option("NAME", name_, "The name")->required();
   command(*name, "list", "All names",
           [this] { print_names(context_.out, ask("GET", "/v2/lease_names"), format()); });
+}
+
+// --- keys, in a file on this machine ---
+
+/// A token must not stand on the command line, which every user of the machine can see.
+void Program::read_token() {
+  std::string token;
+  if (!token_file_.empty()) {
+    std::ifstream file(token_file_);
+    std::getline(file, token);
+    if (token.empty())
+      throw Failure{kUsage, cat("--token-file ", token_file_, ": it cannot be read, or has no token")};
+  } else if (const char* given = context_.environment("ATOLL_TOKEN"); given != nullptr) {
+    token = given;
+  }
+  while (!token.empty() && (token.back() == '\r' || token.back() == ' ' || token.back() == '\n'))
+    token.pop_back();
+  const bool is_text = std::ranges::all_of(token, [](unsigned char c) { return c > 0x20 && c < 0x7F; });
+  if (!is_text) throw Failure{kUsage, "the token has characters that no token can have"};
+  settings_.token = token;
+}
+
+void Program::make_key_line() {
+  Result<std::string> token = make_key(file_, new_key_);
+  if (!token.ok()) throw Failure{kUsage, std::string(token.status().message())};
+  context_.out << token.value() << '\n';
+  if (format() == Format::kTable && context_.is_terminal) context_.err << "This token is shown only now.\n";
+}
+
+void Program::list_key_lines() {
+  Result<std::vector<KeyLine>> keys = read_keys(file_);
+  if (!keys.ok()) throw Failure{kUsage, std::string(keys.status().message())};
+  Table table({"ID", "PERMISSIONS", "TENANT", "EXPIRES"});
+  json all = json::array();
+  for (const KeyLine& key : keys.value()) {
+    table.add({key.id, key.permissions_text, key.tenant, key.expires_text});
+    all.push_back({{"id", key.id}, {"permissions", key.permissions_text}});
+    if (!key.tenant.empty()) all.back()["tenant"] = key.tenant;
+    if (!key.expires_text.empty()) all.back()["expires"] = key.expires_text;
+  }
+  if (format() == Format::kJson) {
+    context_.out << all.dump(2) << '\n';
+  } else {
+    table.print(context_.out, format());
+  }
+}
+
+void Program::add_key_commands() {
+  CLI::App* key =
+      app_.add_subcommand("key", "Keys in a file of security/keys on this machine")->require_subcommand(1);
+  CLI::App* make = command(*key, "make", "Make a key: prints its token, which is kept nowhere",
+                           [this] { make_key_line(); });
+  make->add_option("ID", new_key_.id, "Its name: lower-case letters, digits, '-'")->required();
+  make->add_option("-f,--file", file_, "The file; made if there is none")->required();
+  make->add_option("-p,--permissions", new_key_.permissions,
+                   "'*', or categories with commas between them: health,inference@fraud-*")
+      ->required();
+  make->add_option("--tenant", new_key_.tenant, "Whose quotas its requests count for");
+  make->add_option("--expires", new_key_.expires,
+                   "Until when it is good: 2027-01-31T00:00:00Z; else for ever");
+  CLI::App* list =
+      command(*key, "list", "The keys of a file, without their tokens", [this] { list_key_lines(); });
+  list->add_option("-f,--file", file_, "The file")->required();
 }
 
 // --- models and the server ---

@@ -46,6 +46,7 @@ Result<Answer> HttpTarget::perform(HttpRequest request, const std::string& path,
   const bool has_scheme = settings_.url.find("://") != std::string::npos;
   request.url = cat(has_scheme ? "" : "http://", settings_.url, path);
   if (!body.is_null()) request.body = body.dump();
+  if (!settings_.token.empty()) request.headers.push_back("Authorization: Bearer " + settings_.token);
   if (!settings_.header.empty()) request.headers.push_back(settings_.header);
   request.timeout_ns = settings_.timeout_s * kNsPerSecond;
   request.answer_bytes_max = kAnswerBytesMax;

@@ -34,6 +34,7 @@ class Target {
 struct TargetSettings {
   std::string url = "http://127.0.0.1:8000";
   std::string header;     ///< "NAME: VALUE", sent along; empty: none
+  std::string token;      ///< credential, sent along; empty: none
   std::string ca_file;    ///< certificates that are trusted, PEM; empty: the system's
   std::string cert_file;  ///< certificate that is shown to the server, PEM; empty: none
   std::string key_file;   ///< its private key; empty: it is in cert_file

@@ -103,8 +103,8 @@ bool InProcessServer::is_ready() noexcept {
 Result<bool> InProcessServer::is_model_ready(std::string_view model, int64_t version) noexcept {
   return call([&]() -> Result<bool> {
     inference::ModelReadyResponse response;
-    ATOLL_RETURN_IF_ERROR(
-        model_ready(server_, named_request<inference::ModelReadyRequest>(model, version), &response));
+    ATOLL_RETURN_IF_ERROR(model_ready(
+        server_, nullptr, named_request<inference::ModelReadyRequest>(model, version), &response));
     return response.ready();
   });
 }
@@ -121,7 +121,7 @@ Result<std::string> InProcessServer::model_metadata(std::string_view model, int6
   return call([&]() -> Result<std::string> {
     inference::ModelMetadataResponse response;
     ATOLL_RETURN_IF_ERROR(frontends::model_metadata(
-        server_, named_request<inference::ModelMetadataRequest>(model, version), &response));
+        server_, nullptr, named_request<inference::ModelMetadataRequest>(model, version), &response));
     return model_metadata_json(response);
   });
 }
@@ -130,7 +130,7 @@ Result<std::string> InProcessServer::model_config(std::string_view model, int64_
   return call([&]() -> Result<std::string> {
     inference::ModelConfigResponse response;
     ATOLL_RETURN_IF_ERROR(frontends::model_config(
-        server_, named_request<inference::ModelConfigRequest>(model, version), &response));
+        server_, nullptr, named_request<inference::ModelConfigRequest>(model, version), &response));
     return model_config_json(response.config());
   });
 }
@@ -139,7 +139,7 @@ Result<std::string> InProcessServer::statistics(std::string_view model, int64_t 
   return call([&]() -> Result<std::string> {
     inference::ModelStatisticsResponse response;
     ATOLL_RETURN_IF_ERROR(model_statistics(
-        server_, named_request<inference::ModelStatisticsRequest>(model, version), &response));
+        server_, nullptr, named_request<inference::ModelStatisticsRequest>(model, version), &response));
     return statistics_json(response);
   });
 }
@@ -164,7 +164,7 @@ Status InProcessServer::load(std::string_view model, const std::string* config,
       if (parameters.contains(key)) return invalid_argument("load parameter '", key, "' is given twice");
       parameters[key].set_bytes_param(std::move(file.content));
     }
-    return wait_for([&](Finish finish) { repository_load(server_, request, std::move(finish)); });
+    return wait_for([&](Finish finish) { repository_load(server_, nullptr, request, std::move(finish)); });
   });
 }
 
@@ -173,7 +173,7 @@ Status InProcessServer::unload(std::string_view model, bool with_dependents) noe
     inference::RepositoryModelUnloadRequest request;
     request.set_model_name(std::string(model));
     if (with_dependents) (*request.mutable_parameters())["unload_dependents"].set_bool_param(true);
-    return wait_for([&](Finish finish) { repository_unload(server_, request, std::move(finish)); });
+    return wait_for([&](Finish finish) { repository_unload(server_, nullptr, request, std::move(finish)); });
   });
 }
 

@@ -15,12 +15,14 @@ class CallAccess {
  public:
   /// \param settled  if the call waits: posted to the loop when there is an answer
   /// \returns true: there is an answer, or nobody to ask
-  bool ask(CallThread& thread, ApiCategory category, const CallStream& stream, Posted& settled) noexcept {
-    return ask(thread, category, api_category_name(category), stream, settled);
+  /// \param is_probe  as of AccessQuestion
+  bool ask(CallThread& thread, ApiCategory category, const CallStream& stream, Posted& settled,
+           bool is_probe = false) noexcept {
+    return ask(thread, category, api_category_name(category), stream, settled, is_probe);
   }
   /// The same for a call of another plugin's. \param name  of the category, as of AccessQuestion
   bool ask(CallThread& thread, ApiCategory category, std::string_view name, const CallStream& stream,
-           Posted& settled) noexcept {
+           Posted& settled, bool is_probe = false) noexcept {
     const AccessPoint& point = *thread.frontend.server.access;
     if (!point.asks()) return true;
     thread_ = &thread;
@@ -30,10 +32,13 @@ class CallAccess {
       auto* access = static_cast<CallAccess*>(self);
       access->thread_->loop.post(*access->settled_);
     };
-    return check_.ask(point, {category, name, CallProtocol::kGrpc, head}, wake, this);
+    return check_.ask(point, {category, name, CallProtocol::kGrpc, head, is_probe}, wake, this);
   }
   /// As AccessCheck::take().
   Status take(std::string_view* caller) noexcept { return check_.take(caller); }
+  /// As those of AccessCheck.
+  const CallerIdentityPtr& identity() const noexcept { return check_.identity(); }
+  void forget() noexcept { check_.forget(); }
 
  private:
   AccessCheck check_;

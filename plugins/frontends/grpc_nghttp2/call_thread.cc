@@ -15,6 +15,18 @@ CallThread::CallThread(GrpcCallContext& shared, ServingThread& worker) noexcept
 
 CallThread::~CallThread() = default;
 
+void CallerWatch::begin() noexcept {
+  constexpr int64_t kIntervalNs = kNsPerSecond;
+  if (!is_set()) thread_.loop.set(*this, thread_.loop.now_ns() + kIntervalNs);
+}
+
+void CallerWatch::on_time() noexcept {
+  // A stream that ends leaves the list.
+  const std::vector<std::shared_ptr<InferStream>> open(thread_.streams.begin(), thread_.streams.end());
+  for (const auto& stream : open) stream->look_at_caller();
+  if (!thread_.streams.empty()) begin();
+}
+
 void CallThread::end_streams(const Status& status) noexcept {
   // A stream that ends leaves the list.
   const std::vector<std::shared_ptr<InferStream>> open(streams.begin(), streams.end());

@@ -17,6 +17,21 @@ class InferStream;
 class StreamAnswer;
 class StreamRequest;
 
+struct CallThread;
+
+/// Looks now and then whether the callers of open streams still may have them. [loop]
+class CallerWatch final : public Timer {
+ public:
+  explicit CallerWatch(CallThread& thread) noexcept : thread_(thread) {}
+  ~CallerWatch() override = default;
+  /// A stream begins.
+  void begin() noexcept;
+  void on_time() noexcept override;
+
+ private:
+  CallThread& thread_;
+};
+
 struct CallThread {
   CallThread(GrpcCallContext& shared, ServingThread& worker) noexcept;
   CallThread(const CallThread&) = delete;
@@ -32,6 +47,7 @@ struct CallThread {
   std::vector<std::unique_ptr<StreamAnswer>> idle_stream_answers;
   std::set<std::shared_ptr<InferStream>> streams;  ///< those that are open
   std::atomic<size_t> open_streams{0};             ///< how many; [any]
+  CallerWatch callers{*this};
 
   /// Ends every stream, as InferStream::shut_down().
   void end_streams(const Status& status) noexcept;

@@ -60,6 +60,8 @@ Status ContributedCall::count_head() noexcept {
 void ContributedCall::on_settled() {
   is_asking_ = false;
   Status refusal = access_.take(&caller_);
+  identity_ = access_.identity();
+  access_.forget();
   if (stream_ == nullptr) refusal = Status(Code::kCancelled, {});
   if (!refusal.ok()) return refuse(std::move(refusal));
   stream_->read_next();
@@ -164,6 +166,7 @@ void ContributedCall::free_if_over() noexcept {
   }
   // The pass goes last: with it the instance may be stopped, and this thread with it.
   const Pass pass = std::move(pass_);
+  identity_.reset();
   if (message_.buffer.capacity() != 0) thread_.buffers.give(std::move(message_.buffer));
   delete this;
 }

@@ -138,6 +138,7 @@ void Nghttp2Frontend::stop() {
 void Nghttp2Frontend::collect(MetricSink& sink) const noexcept {
   if (server_ == nullptr) return;
   write_transport_metrics(*server_, host_.instance_name(), sink);
+  context_->server.access->collect("atoll_grpc_wrong_credentials_total", host_.instance_name(), sink);
   if (certificates_ == nullptr) return;
   const std::string instance(host_.instance_name());
   const MetricLabel of_instance[] = {{"instance", instance}};

@@ -177,6 +177,7 @@ void InferCall::rest() noexcept {
   service_.received().give_back(thread_.buffers);
   ticket_.release();
   metadata_.reset();
+  access_.forget();
   remote_answer_.reset();
   text_.clear();
   retry_after_ms_ = 0;

@@ -22,6 +22,7 @@ void InferStream::begin_call(CallThread& thread, CallStream& stream) {
   InferStream& begun = *call;
   thread.streams.insert(std::move(call));
   thread.open_streams.fetch_add(1, std::memory_order_relaxed);
+  thread.callers.begin();
   begun.is_asking_ = true;
   if (begun.access_.ask(thread, ApiCategory::kInference, stream, begun.settled_)) begun.on_settled();
 }
@@ -40,7 +41,9 @@ void InferStream::on_settled() {
   const std::shared_ptr<V2InferStream> self = shared_from_this();
   is_asking_ = false;
   Status refusal = access_.take(&caller_);
-  begin(std::move(refusal), stream_ == nullptr ? 0 : stream_->deadline_ns());
+  CallerIdentityPtr identity = access_.identity();
+  access_.forget();
+  begin(std::move(refusal), std::move(identity), stream_ == nullptr ? 0 : stream_->deadline_ns());
 }
 
 void InferStream::on_message(Message message) noexcept {

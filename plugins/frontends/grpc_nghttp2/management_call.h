@@ -60,7 +60,7 @@ class ManagementCall final : public Call,
     stream_ = &stream;
     ticket_ = stream.take_ticket();
     message_ = std::move(message);
-    if (access_.ask(thread_, method_.category, stream, *this)) settle();
+    if (access_.ask(thread_, method_.category, stream, *this, method_.is_probe())) settle();
   }
   void on_posted() noexcept override {
     if (answered_) {
@@ -73,8 +73,11 @@ class ManagementCall final : public Call,
   /// It is known whether the call may be made.
   void settle() noexcept {
     if (Status status = prepare(); !status.ok()) return finish(std::move(status));
-    if (method_.model != nullptr && has_remote_models(thread_.frontend.server) && pass_on()) return;
-    method_.handle(thread_.frontend.server, request_, &response_,
+    const Identity* const caller = identity_of(access_.identity());
+    const bool may_pass_on =
+        method_.model != nullptr && may_use(caller, method_.category, method_.model(request_));
+    if (may_pass_on && has_remote_models(thread_.frontend.server) && pass_on()) return;
+    method_.handle(thread_.frontend.server, caller, request_, &response_,
                    [this](Status status) { finish(std::move(status)); });
   }
   Status prepare() noexcept {
@@ -203,6 +206,7 @@ class ManagementCall final : public Call,
     if (!parts_.done(part)) return;
     // The pass goes last: with it the instance may be stopped, and this thread with it.
     Pass pass = std::move(pass_);
+    access_.forget();
     if (message_.buffer.capacity() != 0) thread_.buffers.give(std::move(message_.buffer));
     delete this;
   }

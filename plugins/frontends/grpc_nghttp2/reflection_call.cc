@@ -20,6 +20,7 @@ void ReflectionCall::on_settled() {
   is_asking_ = false;
   std::string_view caller;
   const Status refusal = access_.take(&caller);
+  access_.forget();
   if (stream_ == nullptr) return free_if_over();
   if (!refusal.ok()) return finish(refusal);
   stream_->read_next();

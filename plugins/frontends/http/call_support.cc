@@ -41,6 +41,11 @@ Status read_tenant(const TenantHeader& tenant, const RequestHead& head, Request&
   return {};
 }
 
+bool is_number(std::string_view version) noexcept {
+  return !version.empty() &&
+         std::all_of(version.begin(), version.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
 /// Null: it is not traced.
 Trace* start_trace(const HttpContext& frontend, const ModelInfo& model, std::string_view request_id,
                    const RequestHead& head) noexcept {
@@ -61,11 +66,14 @@ void answer_error(Channel& channel, const Status& status, uint32_t retry_after_m
 
 Result<int64_t> route_version(const ServerAccess& server, const Route& route) noexcept {
   if (!route.has_version) return ModelCatalog::kLatest;
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  if (!route.version.empty() && std::all_of(route.version.begin(), route.version.end(), is_digit)) {
-    return parse_model_version(route.version);
-  }
+  if (is_number(route.version)) return parse_model_version(route.version);
   if (auto version = server.router->labelled(route.model, route.version)) return *version;
+  return Status(Code::kInvalidArgument, frontends::messages::version_not_number(route.version));
+}
+
+Result<int64_t> hidden_version(const Route& route) noexcept {
+  if (!route.has_version) return ModelCatalog::kLatest;
+  if (is_number(route.version)) return parse_model_version(route.version);
   return Status(Code::kInvalidArgument, frontends::messages::version_not_number(route.version));
 }
 
@@ -73,7 +81,11 @@ Status read_head(const HttpContext& frontend, const RequestHead& head, const Mod
                  Request& request) noexcept {
   ATOLL_RETURN_IF_ERROR(forward_headers(frontend.settings.forward, head, request));
   if (!head.caller.empty()) request.caller = request.arena().copy_text(head.caller);
-  ATOLL_RETURN_IF_ERROR(read_tenant(frontend.settings.tenant, head, request));
+  if (head.identity != nullptr) {
+    request.tenant = request.arena().copy_text(head.identity->tenant());  // whatever the client says
+  } else {
+    ATOLL_RETURN_IF_ERROR(read_tenant(frontend.settings.tenant, head, request));
+  }
   request.trace = start_trace(frontend, model, request.id, head);
   return {};
 }

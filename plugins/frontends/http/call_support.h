@@ -27,6 +27,9 @@ inline constexpr uint64_t kParsingGrowth = 3;
 /// number, too large.
 Result<int64_t> route_version(const ServerAccess& server, const Route& route) noexcept;
 
+/// The same where the caller may not see the model: labels are not looked up.
+Result<int64_t> hidden_version(const Route& route) noexcept;
+
 /// {"error":"..."} with the status that goes with the code.
 void answer_error(Channel& channel, const Status& status, uint32_t retry_after_ms = 0) noexcept;
 

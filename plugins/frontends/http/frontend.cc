@@ -108,6 +108,7 @@ void HttpFrontend::collect(MetricSink& sink) const noexcept {
                 MetricKind::kCounter);
     sink.sample(of_instance, static_cast<double>(certificates_->listener().failures()));
   }
+  frontend_->server.access->collect("atoll_http_wrong_credentials_total", instance, sink);
   sink.family("atoll_http_requests_total",
               "HTTP requests answered, by category of the call and class of status.", MetricKind::kCounter);
   constexpr std::string_view kClassNames[RequestCounters::kClasses] = {"1xx", "2xx", "3xx", "4xx", "5xx"};

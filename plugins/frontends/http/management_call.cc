@@ -30,6 +30,7 @@ void ManagementCall::run(Channel& channel) noexcept {
       return;
     }
   }
+  caller_ = channel.identity();
   BodyBuffer body = channel.take_body();
   charge_ = channel.take_charge();
   if (route_.endpoint != Endpoint::kRepositoryLoad && body.size() > kLargestBody) {
@@ -59,8 +60,8 @@ void ManagementCall::run(Channel& channel) noexcept {
     if (!status.ok()) answer(std::move(status), {});
     return;
   }
-  Result<std::string> json =
-      answer_management(context_.frontend.server, route_, channel.head().method, body.text());
+  Result<std::string> json = answer_management(context_.frontend.server, channel.head().identity, route_,
+                                               channel.head().method, body.text());
   context_.buffers.give(std::move(body));
   if (json.ok()) {
     answer(Status(), std::move(json).value());
@@ -83,7 +84,7 @@ Status ManagementCall::begin(std::string_view body) noexcept {
     if (route_.repository.empty()) ATOLL_RETURN_IF_ERROR(read_unload_request(body, &request));
     request.set_repository_name(std::string(route_.repository));
     request.set_model_name(std::string(route_.model));
-    repository_unload(server, request, std::move(on_end));
+    repository_unload(server, identity_of(caller_), request, std::move(on_end));
   }
   return {};
 }
@@ -96,7 +97,8 @@ void ManagementCall::load(std::string_view body, std::string_view model,
   }
   request.set_repository_name(std::string(repository));
   request.set_model_name(std::string(model));
-  repository_load(context_.frontend.server, request, [this](Status status) { finish(std::move(status)); });
+  repository_load(context_.frontend.server, identity_of(caller_), request,
+                  [this](Status status) { finish(std::move(status)); });
 }
 
 void ManagementCall::finish(Status status) noexcept {
@@ -123,7 +125,10 @@ void ManagementCall::answer(Status status, std::string json) noexcept {
     }
     return;
   }
-  if (route_.endpoint == Endpoint::kRepositoryIndex) json = index_json(index_);
+  if (route_.endpoint == Endpoint::kRepositoryIndex) {
+    hide_models(identity_of(caller_), &index_);
+    json = index_json(index_);
+  }
   ReplyHead head;
   if (!json.empty()) head.content_type = kJsonType;
   channel_->answer_text(head, std::move(json));

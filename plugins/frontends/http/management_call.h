@@ -39,7 +39,8 @@ class ManagementCall final : public Call, public Posted {
 
   ThreadContext& context_;
   Pass pass_;
-  RequestCharge charge_;        ///< ends before the pass
+  CallerIdentityPtr caller_;    ///< ends before the pass
+  RequestCharge charge_;        ///< the same
   Channel* channel_ = nullptr;  ///< null: the client has gone
   Route route_;                 ///< its views are valid while run() runs
   bool answered_ = false;

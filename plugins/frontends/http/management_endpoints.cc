@@ -31,36 +31,36 @@ void name_model(const Route& route, Message* message) {
   message->set_version(std::string(route.version));
 }
 
-Result<std::string> model_ready_reply(ServerAccess& server, const Route& route) {
+Result<std::string> model_ready_reply(ServerAccess& server, const Identity* caller, const Route& route) {
   inference::ModelReadyRequest request;
   name_model(route, &request);
   inference::ModelReadyResponse response;
-  Status status = model_ready(server, request, &response);
+  Status status = model_ready(server, caller, request, &response);
   if (status.ok() && !response.ready()) status = invalid_argument(messages::kModelNotReady);
   return empty_if_ok(std::move(status));
 }
 
-Result<std::string> model_metadata_reply(ServerAccess& server, const Route& route) {
+Result<std::string> model_metadata_reply(ServerAccess& server, const Identity* caller, const Route& route) {
   inference::ModelMetadataRequest request;
   name_model(route, &request);
   inference::ModelMetadataResponse response;
-  ATOLL_RETURN_IF_ERROR(model_metadata(server, request, &response));
+  ATOLL_RETURN_IF_ERROR(model_metadata(server, caller, request, &response));
   return model_metadata_json(response);
 }
 
-Result<std::string> model_config_reply(ServerAccess& server, const Route& route) {
+Result<std::string> model_config_reply(ServerAccess& server, const Identity* caller, const Route& route) {
   inference::ModelConfigRequest request;
   name_model(route, &request);
   inference::ModelConfigResponse response;
-  ATOLL_RETURN_IF_ERROR(model_config(server, request, &response));
+  ATOLL_RETURN_IF_ERROR(model_config(server, caller, request, &response));
   return model_config_json(response.config());
 }
 
-Result<std::string> statistics_reply(ServerAccess& server, const Route& route) {
+Result<std::string> statistics_reply(ServerAccess& server, const Identity* caller, const Route& route) {
   inference::ModelStatisticsRequest request;
   name_model(route, &request);
   inference::ModelStatisticsResponse response;
-  ATOLL_RETURN_IF_ERROR(model_statistics(server, request, &response));
+  ATOLL_RETURN_IF_ERROR(model_statistics(server, caller, request, &response));
   return statistics_json(response);
 }
 
@@ -106,16 +106,16 @@ Result<std::string> cuda_region_reply(ServerAccess& server, const Route& route, 
   return empty_if_ok(register_cuda_region(server, request));
 }
 
-Result<std::string> trace_reply(ServerAccess& server, const Route& route, bool changes_wanted,
-                                std::string_view body) {
+Result<std::string> trace_reply(ServerAccess& server, const Identity* caller, const Route& route,
+                                bool changes_wanted, std::string_view body) {
   const std::string model(route.model);
   std::vector<TraceSetting> effective;
   // What is wrong with the model is told before what is wrong with the body.
-  ATOLL_RETURN_IF_ERROR(trace_setting(server, model, {}, &effective));
+  ATOLL_RETURN_IF_ERROR(trace_setting(server, caller, model, {}, &effective));
   if (changes_wanted) {
     std::vector<TraceSetting> changes;
     ATOLL_RETURN_IF_ERROR(read_trace_changes(body, &changes));
-    ATOLL_RETURN_IF_ERROR(trace_setting(server, model, changes, &effective));
+    ATOLL_RETURN_IF_ERROR(trace_setting(server, caller, model, changes, &effective));
   }
   return trace_settings_json(effective);
 }
@@ -155,20 +155,22 @@ bool is_health(Endpoint endpoint) noexcept {
   return endpoint == Endpoint::kServerLive || endpoint == Endpoint::kServerReady;
 }
 
-Result<std::string> answer_management(ServerAccess& server, const Route& route, std::string_view method,
-                                      std::string_view body) noexcept {
-  if (Result<int64_t> version = route_version(server, route); !version.ok()) {
+Result<std::string> answer_management(ServerAccess& server, const Identity* caller, const Route& route,
+                                      std::string_view method, std::string_view body) noexcept {
+  const bool is_hidden = !route.model.empty() && !may_use(caller, route.category, route.model);
+  Result<int64_t> version = is_hidden ? hidden_version(route) : route_version(server, route);
+  if (!version.ok()) {
     return std::move(version).status();
   }
   switch (route.endpoint) {
     case Endpoint::kModelReady:
-      return model_ready_reply(server, route);
+      return model_ready_reply(server, caller, route);
     case Endpoint::kModelMetadata:
-      return model_metadata_reply(server, route);
+      return model_metadata_reply(server, caller, route);
     case Endpoint::kModelConfig:
-      return model_config_reply(server, route);
+      return model_config_reply(server, caller, route);
     case Endpoint::kStatistics:
-      return statistics_reply(server, route);
+      return statistics_reply(server, caller, route);
     case Endpoint::kSystemRegionStatus:
     case Endpoint::kSystemRegionRegister:
     case Endpoint::kSystemRegionUnregister:
@@ -178,7 +180,7 @@ Result<std::string> answer_management(ServerAccess& server, const Route& route, 
     case Endpoint::kCudaRegionUnregister:
       return cuda_region_reply(server, route, body);
     case Endpoint::kTraceSetting:
-      return trace_reply(server, route, method == "POST", body);
+      return trace_reply(server, caller, route, method == "POST", body);
     case Endpoint::kLogging:
       return logging_reply(server, method == "POST", body);
     default:

@@ -19,7 +19,7 @@ bool is_health(Endpoint endpoint) noexcept;
 /// \param body    read by calls that take one
 /// \returns the reply's body, empty for calls that only succeed
 /// Errors: those of the call; INVALID_ARGUMENT without a text: not live, not ready.
-Result<std::string> answer_management(ServerAccess& server, const Route& route, std::string_view method,
-                                      std::string_view body) noexcept;
+Result<std::string> answer_management(ServerAccess& server, const Identity* caller, const Route& route,
+                                      std::string_view method, std::string_view body) noexcept;
 
 }  // namespace atl::frontends::http

@@ -40,6 +40,8 @@ class RouteCall final : public HttpExchange, public Call, public Posted {
   uint32_t header_count() const noexcept override;
   HttpHeader header(uint32_t index) const noexcept override;
   std::span<const std::byte> body() const noexcept override { return std::as_bytes(body_.bytes()); }
+  std::string_view caller() const noexcept override { return caller_; }
+  const Identity* identity() const noexcept override { return identity_of(identity_); }
   Cancellation& cancellation() noexcept override { return cancellation_; }
   void answer(const HttpReply& reply, std::string body) noexcept override;
   void begin(const HttpReply& reply) noexcept override;
@@ -79,6 +81,8 @@ class RouteCall final : public HttpExchange, public Call, public Posted {
 
   ThreadContext& context_;
   Pass pass_;
+  CallerIdentityPtr identity_;  ///< ends before the pass
+  std::string caller_;
   Followed<HttpRoutes>::Hold provider_;  ///< ends before the pass
   const std::string route_;              ///< as the provider lists it; the list may be replaced
 

@@ -12,6 +12,7 @@
 #include "frontends/http/http_messages.h"
 #include "frontends/http/infer_call.h"
 #include "frontends/http/management_call.h"
+#include "frontends/http/management_endpoints.h"
 #include "frontends/http/pass_on_call.h"
 #include "frontends/http/route_call.h"
 
@@ -67,6 +68,7 @@ void ThreadContext::judge(const RequestHead& head, Verdict& verdict) {
   }
   verdict.category = static_cast<uint32_t>(route.category);
   verdict.guarded = route.category;
+  verdict.is_probe = is_health(route.endpoint);
   if (!route.allows(head.method)) refuse_method(verdict, route.allowed_methods());
 }
 
@@ -108,6 +110,18 @@ Call* ThreadContext::make_contributed(const RequestHead& head, Verdict& verdict)
   return nullptr;
 }
 
+void ThreadContext::on_refused(const RequestHead& head, Verdict& verdict) {
+  if (verdict.route<Route>().endpoint != Endpoint::kContributed) return;
+  const auto routes = frontend.routes->list();
+  const ContributedRoute* route = routes ? routes->find(head.path, head.method) : nullptr;
+  if (route == nullptr) return;
+  const auto provider = route->provider->hold();
+  if (!provider || provider.minor() < 1) return;
+  HttpReply reply{.status = verdict.http_status};
+  verdict.body = provider->refusal(route->path, reply, verdict.text);
+  verdict.body_type = reply.content_type.empty() ? kJsonType : reply.content_type;
+}
+
 Call* ThreadContext::make_passed_on(const RequestHead& head, Verdict& verdict) {
   const Route route = verdict.route<Route>();
   std::string_view lease;
@@ -124,7 +138,9 @@ Call* ThreadContext::make_passed_on(const RequestHead& head, Verdict& verdict) {
 
 Call* ThreadContext::make_call(const RequestHead& head, Verdict& verdict) {
   const Route& route = verdict.route<Route>();
-  if (has_remote_models(frontend.server) && is_about_a_model(route.endpoint)) {
+  // Where a model is that the caller may not see is nothing to be told either.
+  if (has_remote_models(frontend.server) && is_about_a_model(route.endpoint) &&
+      may_use(head.identity, route.category, route.model)) {
     Call* const call = make_passed_on(head, verdict);
     if (call != nullptr || verdict.http_status != 0) return call;
   }

@@ -38,6 +38,7 @@ class ThreadContext final : public Handler {
   // --- Handler ---
   void judge(const RequestHead& head, Verdict& verdict) override;
   Call* make_call(const RequestHead& head, Verdict& verdict) override;
+  void on_refused(const RequestHead& head, Verdict& verdict) override;
 
  private:
   /// Of a path that is not of the frontend's own table. \param route  null: nor of another plugin's

@@ -77,6 +77,19 @@ std::vector<HttpRoute> OpenAiRoutes::routes() const noexcept {
   return all;
 }
 
+std::string OpenAiRoutes::refusal(std::string_view route, HttpReply& reply,
+                                  std::string_view text) const noexcept {
+  const Entry* const entry = std::find_if(std::begin(kEntries), std::end(kEntries),
+                                          [&](const Entry& one) { return route == one.path; });
+  const ErrorJson write = entry == std::end(kEntries) ? &openai_error_json : entry->errors;
+  reply.content_type = kJsonType;
+  ApiError error{.status = reply.status, .message = std::string(text)};
+  if (reply.status == 401) error.code = "invalid_api_key";
+  Result<std::string> json =
+      guarded("writing the error", [&]() -> Result<std::string> { return write(error); });
+  return json.ok() ? std::move(json).value() : std::string();
+}
+
 void OpenAiRoutes::handle(std::string_view route, HttpExchange& exchange) noexcept {
   const uint32_t method = exchange.method() == "GET"      ? kHttpGet
                           : exchange.method() == "DELETE" ? kHttpDelete
@@ -89,7 +102,8 @@ void OpenAiRoutes::handle(std::string_view route, HttpExchange& exchange) noexce
     return answer_error(exchange, {.status = 404, .message = "There is no such path."});
   Pass pass(host_.gate());
   if (!pass) return answer_error(exchange, error_of(unavailable("Server exiting")), entry->errors);
-  Result<CallOrigin> head = guarded("reading the head", [&] { return read_origin(exchange, settings_.tenant); });
+  Result<CallOrigin> head = guarded(
+      "reading the head", [&] { return read_origin(exchange, settings_.tenant, entry->category); });
   if (!head.ok()) return answer_error(exchange, error_of(head.status()), entry->errors);
   if (!entry->is_slow && exchange.body().size() <= kSmallBytes)
     return answer(*entry, exchange, std::move(head).value(), std::move(pass));

@@ -45,6 +45,8 @@ class OpenAiRoutes final : public HttpRoutes, public MetricSource {
 
   std::vector<HttpRoute> routes() const noexcept override;
   void handle(std::string_view route, HttpExchange& exchange) noexcept override;
+  std::string refusal(std::string_view route, HttpReply& reply,
+                      std::string_view text) const noexcept override;
   void collect(MetricSink& sink) const noexcept override;
 
  private:

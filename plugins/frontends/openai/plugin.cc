@@ -60,15 +60,15 @@ void check_options(OptionCheck& check) {
 
 }  // namespace
 
-ATOLL_PLUGIN(OpenAi,
-             {.name = "frontends/openai",
-              .version = "1.0.0",
-              .license = "Apache-2.0",
-              .help = "Answers OpenAI's API on the HTTP frontend's address, for models of any backend.",
-              .provides = {provide<HttpRoutes, &OpenAi::routes>(), provide<MetricSource, &OpenAi::routes>()},
-              .needs = {need<ModelCatalog>(), optional<ModelControl>(), optional<ModelRouter>(),
-                        optional<Tracing>()},
-              .options = kOptions,
-              .check = &check_options});
+ATOLL_PLUGIN(
+    OpenAi,
+    {.name = "frontends/openai",
+     .version = "1.0.0",
+     .license = "Apache-2.0",
+     .help = "Answers OpenAI's API on the HTTP frontend's address, for models of any backend.",
+     .provides = {provide<HttpRoutes, &OpenAi::routes>().minor(1), provide<MetricSource, &OpenAi::routes>()},
+     .needs = {need<ModelCatalog>(), optional<ModelControl>(), optional<ModelRouter>(), optional<Tracing>()},
+     .options = kOptions,
+     .check = &check_options});
 
 }  // namespace atl::frontends::openai

@@ -34,6 +34,22 @@ constexpr Pattern kPatterns[] = {
     {"/*:regress", kHttpPost, "tfserving.regress"},
 };
 
+std::string_view category_of(Action action) noexcept {
+  switch (action) {
+    case Action::kPredict:
+      return "tfserving.predict";
+    case Action::kClassify:
+      return "tfserving.classify";
+    case Action::kRegress:
+      return "tfserving.regress";
+    case Action::kMetadata:
+      return "tfserving.metadata";
+    case Action::kStatus:
+      break;
+  }
+  return "tfserving.status";
+}
+
 Status malformed(std::string_view method, std::string_view path) {
   return invalid_argument("Malformed request: ", method, " ", path);
 }
@@ -106,7 +122,7 @@ void ServingRoutes::take(HttpExchange& exchange, Pass pass) {
     target = read_target(rest.substr(1), method == "POST");
   }
   if (!target || !path.starts_with(models_path_)) return answer_error(exchange, malformed(method, path));
-  Result<CallOrigin> origin = read_origin(exchange, settings_.tenant);
+  Result<CallOrigin> origin = read_origin(exchange, settings_.tenant, category_of(target->action));
   if (!origin.ok()) return answer_error(exchange, origin.status());
   // Lists of models read the repository.
   if (target->action != Action::kStatus && exchange.body().size() <= kSmallBytes)
@@ -121,10 +137,10 @@ void ServingRoutes::answer(HttpExchange& exchange, const CallTarget& target, Cal
   Status status = guarded("reading the request", [&]() -> Status {
     switch (target.action) {
       case Action::kStatus:
-        answer_json(exchange, target.model.empty() ? models_json(*context_) : model_status_json(*context_, target));
+        answer_json(exchange, target.model.empty() ? models_json(*context_, origin) : model_status_json(*context_, target, origin));
         break;
       case Action::kMetadata:
-        answer_json(exchange, metadata_json(*context_, target));
+        answer_json(exchange, metadata_json(*context_, target, origin));
         break;
       default:
         TensorCall::start(*context_, exchange, target, std::move(origin), std::move(pass));

@@ -4,48 +4,47 @@
 
 namespace atl::frontends {
 
-Result<Service<Access>> AccessPoint::find(Registry& registry) noexcept {
-  Result<Service<Access>> found = registry.find<Access>();
-  if (!found.ok()) lost_.store(found.status().code() != Code::kNotFound, std::memory_order_release);
-  return found;
-}
-
-void AccessPoint::changed() noexcept {
-  if (access_.is_present()) lost_.store(false, std::memory_order_release);
-}
-
 bool AccessCheck::ask(const AccessPoint& point, const AccessQuestion& question,
                       void (*settled)(void* owner) noexcept, void* owner) noexcept {
   caller_.clear();
   outcome_ = {};
-  provider_ = point.access_.hold();
+  identity_.reset();
+  is_about_caller_ = false;
   asked_ = true;
-  if (!provider_) {
-    if (point.asks()) outcome_ = unavailable("access to this server cannot be checked now");
+  if (point.has_sources()) {
+    outcome_ = point.identify(question, &identity_);
+    is_about_caller_ = !outcome_.ok();
+    if (is_about_caller_) return true;
+    if (identity_ != nullptr) caller_ = identity_->get().name();
+  }
+  judge_ = point.judge_.hold();
+  if (!judge_) {
+    if (point.judge_.is_present() || (point.others_.load(std::memory_order_acquire) & AccessPoint::kLost) != 0)
+      outcome_ = unavailable("access to this server cannot be checked now");
     return true;
   }
   settled_ = settled;
   owner_ = owner;
   std::string_view caller;
-  Result<AccessOutcome> answer = provider_->ask(question, *this, &caller);
+  Result<AccessOutcome> answer = judge_->ask(question, *this, &caller);
   if (answer.ok() && *answer == AccessOutcome::kWaits) {
-    pass_ = Pass(point.host_gate_);
+    pass_ = Pass(point.host_.gate());
     return false;
   }
-  if (answer.ok()) caller_ = caller;
+  if (answer.ok() && identity_ == nullptr) caller_ = caller;
   outcome_ = std::move(answer).status();
   return true;
 }
 
 void AccessCheck::on_access(Status outcome, std::string_view caller) noexcept {
-  if (outcome.ok()) caller_ = caller;
+  if (outcome.ok() && identity_ == nullptr) caller_ = caller;
   outcome_ = std::move(outcome);
   settled_(owner_);
 }
 
 Status AccessCheck::take_answer(std::string_view* caller) noexcept {
   asked_ = false;
-  provider_.reset();
+  judge_.reset();
   pass_.reset();
   *caller = caller_;
   return std::move(outcome_);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "atoll/testing/call_head.h"
 #include "atoll/testing/fake_access.h"
 #include "atoll/testing/followed_fake.h"
@@ -87,6 +89,131 @@ TEST_F(AccessCheckTest, IfNobodyCanBeChosenNothingIsAllowed) {
   EXPECT_TRUE(check_.take(&caller_).ok());
   withdraw("one");
   EXPECT_FALSE(point_.asks());
+}
+
+/// May use models of one name, while it holds.
+class OneModel final : public Identity {
+ public:
+  explicit OneModel(std::string name) : name_(std::move(name)) {}
+  ~OneModel() override = default;
+  std::string_view name() const noexcept override { return name_; }
+  std::string_view tenant() const noexcept override { return "blue"; }
+  bool may(ApiCategory category, std::string_view, std::string_view model) const noexcept override {
+    return category == ApiCategory::kInference && (model.empty() || model == "mine");
+  }
+  bool may_all(ApiCategory, std::string_view) const noexcept override { return false; }
+  bool holds() const noexcept override { return holds_; }
+  void end() { holds_ = false; }
+
+ private:
+  const std::string name_;
+  std::atomic<bool> holds_{true};
+};
+
+class IdentityTest : public AccessCheckTest {
+ protected:
+  void publish_source(const char* instance, Access& access) {
+    host_.registry().publish<Access>(instance, access, 0, 1);
+    test::publish_service_changed(host_, Access::kInterfaceId, instance);
+  }
+  Status answer(test::TestCallHead::Headers headers, bool is_probe = false,
+                ApiCategory category = ApiCategory::kInference) {
+    const test::TestCallHead head(std::move(headers));
+    auto settled = [](void* count) noexcept { ++*static_cast<int*>(count); };
+    EXPECT_TRUE(check_.ask(point_,
+                           {category, api_category_name(category), CallProtocol::kHttp, head, is_probe},
+                           settled, &settled_));
+    return check_.take(&caller_);
+  }
+  static test::TestCallHead::Headers bearer(const char* token) {
+    return {{"authorization", std::string("Bearer ") + token}};
+  }
+
+  OneModel alice_{"alice"}, bob_{"bob"};
+};
+
+TEST_F(IdentityTest, ACallerIsKnownOrRefusedAndMayWhatItsIdentitySays) {
+  first_.know("a", &alice_);
+  publish_source("one", first_);
+  ASSERT_TRUE(point_.asks());
+  EXPECT_TRUE(answer(bearer("a")).ok());
+  EXPECT_EQ(caller_, "alice");
+  ASSERT_NE(check_.identity(), nullptr);
+  EXPECT_TRUE(may_use(identity_of(check_.identity()), ApiCategory::kInference, "mine"));
+  EXPECT_TRUE(may_use(identity_of(check_.identity()), ApiCategory::kInference, "/repository::mine"));
+  EXPECT_FALSE(may_use(identity_of(check_.identity()), ApiCategory::kInference, "other"));
+  EXPECT_EQ(point_.unsettled(), 1);
+  check_.forget();
+  EXPECT_EQ(point_.unsettled(), 0);
+  EXPECT_EQ(answer({}).text(), "UNAUTHENTICATED: the call needs a valid credential");
+  EXPECT_TRUE(check_.is_about_caller());
+  EXPECT_EQ(answer(bearer("x")).message(), "the call needs a valid credential");
+  EXPECT_EQ(answer(bearer("a"), false, ApiCategory::kMetadata).code(), Code::kPermissionDenied);
+  EXPECT_EQ(check_.identity(), nullptr);
+  EXPECT_TRUE(answer({}, true).ok()) << "probes are open";
+  EXPECT_EQ(first_.asked(ApiCategory::kInference), 0u) << "it judges no calls";
+}
+
+TEST_F(IdentityTest, SourcesAreAChainAndWhoJudgesCallsIsAskedAfterThem) {
+  test::FakeAccess judge;
+  judge.require(ApiCategory::kInference, "key", "right", make_status(Code::kPermissionDenied, "no"));
+  first_.know("a", &alice_);
+  first_.know("b", nullptr);
+  second_.know("b", &bob_);
+  second_.know("c", &bob_);
+  publish_source("one", first_);
+  publish_source("two", second_);
+  publish("zzz", judge);
+  EXPECT_EQ(answer(bearer("a")).message(), "no");
+  auto headers = bearer("c");
+  headers.emplace_back("key", "right");
+  EXPECT_TRUE(answer(headers).ok());
+  EXPECT_EQ(caller_, "bob") << "the identity's name, not the key's";
+  check_.forget();
+  headers = bearer("b");
+  headers.emplace_back("key", "right");
+  EXPECT_EQ(answer(headers).code(), Code::kUnauthenticated) << "the first one has refused it";
+  withdraw("one");
+  EXPECT_TRUE(answer(headers).ok());
+  check_.forget();
+  withdraw("two");
+  EXPECT_TRUE(answer({{"key", "right"}}).ok());
+  EXPECT_EQ(caller_, "key");
+  withdraw("zzz");
+}
+
+TEST_F(IdentityTest, AnIdentityHoldsUntilItEndsOrItsSourceGoes) {
+  first_.know("a", &alice_);
+  publish_source("one", first_);
+  EXPECT_TRUE(answer(bearer("a")).ok());
+  const CallerIdentityPtr kept = check_.identity();
+  EXPECT_TRUE(kept->holds());
+  alice_.end();
+  EXPECT_FALSE(kept->holds());
+  CallerIdentityPtr other;
+  second_.know("b", &bob_);
+  publish_source("two", second_);
+  EXPECT_TRUE(answer(bearer("b")).ok());
+  other = check_.identity();
+  EXPECT_TRUE(other->holds());
+  withdraw("one");
+  EXPECT_FALSE(other->holds()) << "the chain is another one";
+  withdraw("two");
+  check_.forget();
+}
+
+TEST_F(IdentityTest, WrongCredentialsOfOneAddressAreLimited) {
+  first_.know("a", &alice_);
+  publish_source("one", first_);
+  for (uint32_t i = 0; i < FailedCredentials::kMostASecond; ++i)
+    EXPECT_EQ(answer(bearer("x")).code(), Code::kUnauthenticated);
+  EXPECT_EQ(answer(bearer("x")).code(), Code::kResourceExhausted);
+  EXPECT_EQ(answer({}).code(), Code::kUnauthenticated) << "who presents nothing is no guesser";
+  EXPECT_TRUE(answer(bearer("a")).ok());
+  check_.forget();
+  host_.clock().advance(kNsPerSecond);
+  EXPECT_EQ(answer(bearer("x")).code(), Code::kUnauthenticated);
+  withdraw("one");
 }
 
 }  // namespace

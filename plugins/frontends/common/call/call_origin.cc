@@ -6,8 +6,14 @@
 
 namespace atl::frontends {
 
-Result<CallOrigin> read_origin(const HttpExchange& exchange, const TenantHeader& tenant) {
+Result<CallOrigin> read_origin(const HttpExchange& exchange, const TenantHeader& tenant,
+                               std::string_view category) {
   CallOrigin head;
+  head.category_name = category;
+  for (uint32_t i = 0; i < kApiCategoryCount; ++i) {
+    if (category == api_category_name(static_cast<ApiCategory>(i))) head.category = static_cast<ApiCategory>(i);
+  }
+  head.identity = exchange.identity();
   bool has_tenant = false;
   for (uint32_t i = 0; i < exchange.header_count(); ++i) {
     const HttpHeader header = exchange.header(i);
@@ -22,6 +28,7 @@ Result<CallOrigin> read_origin(const HttpExchange& exchange, const TenantHeader&
       head.tracestate = header.value;
     }
   }
+  if (head.identity != nullptr) head.tenant = head.identity->tenant();  // whatever the client says
   return head;
 }
 

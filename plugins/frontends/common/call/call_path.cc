@@ -1,5 +1,7 @@
 #include "frontends/common/call/call_path.h"
 
+#include "frontends/common/call/hidden_model.h"
+
 namespace atl::frontends {
 
 bool CallPath::find(const ModelLookup& models, std::string_view name, Result<int64_t> version) noexcept {
@@ -74,6 +76,10 @@ bool CallPath::refuse(const Status& status) noexcept {
   context_.abandon();
   steps_.refuse(status);
   return true;
+}
+
+bool CallPath::refuse_hidden(std::string_view name, Result<int64_t> version) noexcept {
+  return refuse(version.ok() ? unknown_model_status(name) : std::move(version).status());
 }
 
 void CallPath::wait(Wait what) noexcept {

@@ -62,6 +62,8 @@ class CallPath final : private ModelWaiter {
   /// it is loaded because requests ask for it. \param name  valid until then
   /// \param version  or why the call cannot go on
   bool find(const ModelLookup& models, std::string_view name, Result<int64_t> version) noexcept;
+  /// Ends a call whose caller may not see the model, as if there were none of this name. \param version  as of find()
+  bool refuse_hidden(std::string_view name, Result<int64_t> version) noexcept;
   /// Goes on when the wait has ended.
   bool resume() noexcept;
   bool is_waiting() const noexcept { return waits_for_ != Wait::kNothing; }

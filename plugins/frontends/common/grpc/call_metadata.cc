@@ -61,9 +61,13 @@ Trace* start_trace(const Followed<Tracing>& followed, const CallMetadata& metada
 }  // namespace
 
 Status read_call_metadata(const GrpcCallContext& frontend, const CallMetadata& metadata,
-                          const ModelInfo& model, Request& request) noexcept {
+                          const ModelInfo& model, const Identity* caller, Request& request) noexcept {
   ATOLL_RETURN_IF_ERROR(forward_headers(frontend.settings.header_forward, metadata, request));
-  ATOLL_RETURN_IF_ERROR(read_tenant(frontend.settings.tenant, metadata, request));
+  if (caller != nullptr) {
+    request.tenant = request.arena().copy_text(caller->tenant());  // whatever the client says
+  } else {
+    ATOLL_RETURN_IF_ERROR(read_tenant(frontend.settings.tenant, metadata, request));
+  }
   request.trace = start_trace(*frontend.server.tracing, metadata, model.name, model.version, request.id);
   return {};
 }

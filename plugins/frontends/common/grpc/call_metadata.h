@@ -34,9 +34,9 @@ class CallMetadata : public CallHead {
 /// What a request has from its call's metadata.
 /// - The metadata that matches becomes parameters, in place of those of the same names; of several values the
 ///   last counts. Binary metadata ("-bin") that is no text is left out.
-/// - The tenant, and a trace if the request is to have one.
+/// - The tenant, which is that of the caller if there are identities, and a trace if the request is to have one.
 /// Errors: INVALID_ARGUMENT a reserved name, a value that is not UTF-8, several tenants.
 Status read_call_metadata(const GrpcCallContext& frontend, const CallMetadata& metadata,
-                          const ModelInfo& model, Request& request) noexcept;
+                          const ModelInfo& model, const Identity* caller, Request& request) noexcept;
 
 }  // namespace atl::frontends

@@ -22,6 +22,7 @@ class ContributedExchange : public GrpcExchange {
 
   // --- GrpcExchange ---
   std::string_view caller() const noexcept final { return caller_; }
+  const Identity* identity() const noexcept final { return identity_of(identity_); }
   Cancellation& cancellation() noexcept final { return cancellation_; }
   void answer(std::string message) noexcept final;
   Status write(std::string message) noexcept final;
@@ -77,7 +78,8 @@ class ContributedExchange : public GrpcExchange {
   GrpcCallContext& frontend_;
   std::string_view caller_;
   Pass pass_;
-  RequestCharge charge_;  ///< ends before the pass; once handed over, of the thread that answers
+  CallerIdentityPtr identity_;  ///< ends before the pass
+  RequestCharge charge_;        ///< ends before the pass; once handed over, of the thread that answers
   Cancellation cancellation_;
 
   std::mutex mutex_;          ///< guards what follows

@@ -27,7 +27,8 @@ struct ListedMethod {
   using RequestType = Request;
   using ResponseType = Response;
   /// Request and response are valid until the function that is handed over is called, on this or another thread.
-  using Handle = void (*)(ServerAccess&, const Request&, Response*, Finish);
+  /// \param caller  null: there are no identities; else valid as long
+  using Handle = void (*)(ServerAccess&, const Identity* caller, const Request&, Response*, Finish);
 
   const char* path = nullptr;
   ApiCategory category = ApiCategory::kHealth;
@@ -36,6 +37,9 @@ struct ListedMethod {
   Handle handle = nullptr;
   /// Of a method about a model, which another server may answer: its name. Null: the method is about this server.
   std::string_view (*model)(const Request&) = nullptr;
+
+  /// It only asks whether the server lives or is ready.
+  bool is_probe() const noexcept { return category == ApiCategory::kHealth && model == nullptr; }
 
   /// Only loads bring files, and only they count as memory of requests. Objects made of many small fields take
   /// many times what these take on the wire, so all other messages are small.
@@ -57,16 +61,15 @@ std::string_view name_of(const Request& request) {
 }
 
 /// A method that is answered before its function returns.
-/// \tparam Answer  a function object without state: Status(ServerAccess&, const Request&, Response*)
+/// \tparam Answer  a function object without state: Status(ServerAccess&, const Identity*, const Request&, Response*)
 template <class Request, class Response, class Answer>
 ListedMethod<Request, Response> now(const char* path, ApiCategory category, Pass pass, About about, Answer) {
   ListedMethod<Request, Response> method;
   method.path = path;
   method.category = category;
   method.holds_pass = pass;
-  method.handle = [](ServerAccess& server, const Request& request, Response* response, Finish finish) {
-    finish(Answer()(server, request, response));
-  };
+  method.handle = [](ServerAccess& server, const Identity* caller, const Request& request, Response* response,
+                     Finish finish) { finish(Answer()(server, caller, request, response)); };
   if constexpr (requires(const Request& request) { request.name(); }) {
     if (about == kAModel) method.model = &name_of<Request>;
   }
@@ -82,20 +85,24 @@ void for_each_health_method(Use&& use) {
   using namespace method_list_detail;
   use(now<ServerLiveRequest, ServerLiveResponse>(
       "/inference.GRPCInferenceService/ServerLive", ApiCategory::kHealth, kHealthCall, kThisServer,
-      [](ServerAccess& server, const auto&, auto* response) { return server_live(server, response); }));
+      [](ServerAccess& server, const Identity*, const auto&, auto* response) {
+        return server_live(server, response);
+      }));
   use(now<ServerReadyRequest, ServerReadyResponse>(
       "/inference.GRPCInferenceService/ServerReady", ApiCategory::kHealth, kHealthCall, kThisServer,
-      [](ServerAccess& server, const auto&, auto* response) { return server_ready(server, response); }));
+      [](ServerAccess& server, const Identity*, const auto&, auto* response) {
+        return server_ready(server, response);
+      }));
   use(now<ModelReadyRequest, ModelReadyResponse>(
       "/inference.GRPCInferenceService/ModelReady", ApiCategory::kHealth, kHealthCall, kAModel,
-      [](ServerAccess& server, const auto& request, auto* response) {
-        return model_ready(server, request, response);
+      [](ServerAccess& server, const Identity* caller, const auto& request, auto* response) {
+        return model_ready(server, caller, request, response);
       }));
   using grpc::health::v1::HealthCheckRequest;
   using grpc::health::v1::HealthCheckResponse;
   use(now<HealthCheckRequest, HealthCheckResponse>(
       "/grpc.health.v1.Health/Check", ApiCategory::kHealth, kHealthCall, kThisServer,
-      [](ServerAccess& server, const auto&, auto* response) {
+      [](ServerAccess& server, const Identity*, const auto&, auto* response) {
         ServerReadyResponse ready;
         Status status = server_ready(server, &ready);
         response->set_status(ready.ready() ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING);
@@ -109,21 +116,23 @@ void for_each_model_method(Use&& use) {
   using namespace method_list_detail;
   use(now<ServerMetadataRequest, ServerMetadataResponse>(
       "/inference.GRPCInferenceService/ServerMetadata", ApiCategory::kMetadata, kOrdinaryCall, kThisServer,
-      [](ServerAccess& server, const auto&, auto* response) { return server_metadata(server, response); }));
+      [](ServerAccess& server, const Identity*, const auto&, auto* response) {
+        return server_metadata(server, response);
+      }));
   use(now<ModelMetadataRequest, ModelMetadataResponse>(
       "/inference.GRPCInferenceService/ModelMetadata", ApiCategory::kMetadata, kOrdinaryCall, kAModel,
-      [](ServerAccess& server, const auto& request, auto* response) {
-        return model_metadata(server, request, response);
+      [](ServerAccess& server, const Identity* caller, const auto& request, auto* response) {
+        return model_metadata(server, caller, request, response);
       }));
   use(now<ModelConfigRequest, ModelConfigResponse>(
       "/inference.GRPCInferenceService/ModelConfig", ApiCategory::kModelConfig, kOrdinaryCall, kAModel,
-      [](ServerAccess& server, const auto& request, auto* response) {
-        return model_config(server, request, response);
+      [](ServerAccess& server, const Identity* caller, const auto& request, auto* response) {
+        return model_config(server, caller, request, response);
       }));
   use(now<ModelStatisticsRequest, ModelStatisticsResponse>(
       "/inference.GRPCInferenceService/ModelStatistics", ApiCategory::kStatistics, kOrdinaryCall, kAModel,
-      [](ServerAccess& server, const auto& request, auto* response) {
-        return model_statistics(server, request, response);
+      [](ServerAccess& server, const Identity* caller, const auto& request, auto* response) {
+        return model_statistics(server, caller, request, response);
       }));
 }
 
@@ -134,25 +143,29 @@ void for_each_repository_method(Use&& use) {
   index.path = "/inference.GRPCInferenceService/RepositoryIndex";
   index.category = ApiCategory::kModelRepository;
   index.holds_pass = true;
-  index.handle = [](ServerAccess& server, const auto& request, auto* response, Finish finish) {
-    repository_index(server, request, response, std::move(finish));
+  index.handle = [](ServerAccess& server, const Identity* caller, const auto& request, auto* response,
+                    Finish finish) {
+    repository_index(server, request, response,
+                     [caller, response, finish = std::move(finish)](Status status) {
+                       hide_models(caller, response);
+                       finish(std::move(status));
+                     });
   };
   use(index);
   ListedMethod<RepositoryModelLoadRequest, RepositoryModelLoadResponse> load;
   load.path = "/inference.GRPCInferenceService/RepositoryModelLoad";
   load.category = ApiCategory::kModelRepository;
   load.holds_pass = true;
-  load.handle = [](ServerAccess& server, const auto& request, auto*, Finish finish) {
-    repository_load(server, request, std::move(finish));
+  load.handle = [](ServerAccess& server, const Identity* caller, const auto& request, auto*, Finish finish) {
+    repository_load(server, caller, request, std::move(finish));
   };
   use(load);
   ListedMethod<RepositoryModelUnloadRequest, RepositoryModelUnloadResponse> unload;
   unload.path = "/inference.GRPCInferenceService/RepositoryModelUnload";
   unload.category = ApiCategory::kModelRepository;
   unload.holds_pass = true;
-  unload.handle = [](ServerAccess& server, const auto& request, auto*, Finish finish) {
-    repository_unload(server, request, std::move(finish));
-  };
+  unload.handle = [](ServerAccess& server, const Identity* caller, const auto& request, auto*,
+                     Finish finish) { repository_unload(server, caller, request, std::move(finish)); };
   use(unload);
 }
 
@@ -163,32 +176,32 @@ void for_each_shared_memory_method(Use&& use) {
   constexpr ApiCategory kCategory = ApiCategory::kSharedMemory;
   use(now<SystemSharedMemoryStatusRequest, SystemSharedMemoryStatusResponse>(
       "/inference.GRPCInferenceService/SystemSharedMemoryStatus", kCategory, kOrdinaryCall, kThisServer,
-      [](ServerAccess& server, const auto& request, auto* response) {
+      [](ServerAccess& server, const Identity*, const auto& request, auto* response) {
         return system_region_status(server, request, response);
       }));
   use(now<SystemSharedMemoryRegisterRequest, SystemSharedMemoryRegisterResponse>(
       "/inference.GRPCInferenceService/SystemSharedMemoryRegister", kCategory, kOrdinaryCall, kThisServer,
-      [](ServerAccess& server, const auto& request, auto*) {
+      [](ServerAccess& server, const Identity*, const auto& request, auto*) {
         return register_system_region(server, request);
       }));
   use(now<SystemSharedMemoryUnregisterRequest, SystemSharedMemoryUnregisterResponse>(
       "/inference.GRPCInferenceService/SystemSharedMemoryUnregister", kCategory, kOrdinaryCall, kThisServer,
-      [](ServerAccess& server, const auto& request, auto*) {
+      [](ServerAccess& server, const Identity*, const auto& request, auto*) {
         return unregister_system_region(server, request);
       }));
   use(now<CudaSharedMemoryStatusRequest, CudaSharedMemoryStatusResponse>(
       "/inference.GRPCInferenceService/CudaSharedMemoryStatus", kCategory, kOrdinaryCall, kThisServer,
-      [](ServerAccess& server, const auto& request, auto* response) {
+      [](ServerAccess& server, const Identity*, const auto& request, auto* response) {
         return cuda_region_status(server, request, response);
       }));
   use(now<CudaSharedMemoryRegisterRequest, CudaSharedMemoryRegisterResponse>(
       "/inference.GRPCInferenceService/CudaSharedMemoryRegister", kCategory, kOrdinaryCall, kThisServer,
-      [](ServerAccess& server, const auto& request, auto*) {
+      [](ServerAccess& server, const Identity*, const auto& request, auto*) {
         return register_cuda_region(server, request);
       }));
   use(now<CudaSharedMemoryUnregisterRequest, CudaSharedMemoryUnregisterResponse>(
       "/inference.GRPCInferenceService/CudaSharedMemoryUnregister", kCategory, kOrdinaryCall, kThisServer,
-      [](ServerAccess& server, const auto& request, auto*) {
+      [](ServerAccess& server, const Identity*, const auto& request, auto*) {
         return unregister_cuda_region(server, request);
       }));
 }
@@ -199,12 +212,12 @@ void for_each_settings_method(Use&& use) {
   using namespace method_list_detail;
   use(now<TraceSettingRequest, TraceSettingResponse>(
       "/inference.GRPCInferenceService/TraceSetting", ApiCategory::kTrace, kOrdinaryCall, kThisServer,
-      [](ServerAccess& server, const auto& request, auto* response) {
-        return trace_setting(server, request, response);
+      [](ServerAccess& server, const Identity* caller, const auto& request, auto* response) {
+        return trace_setting(server, caller, request, response);
       }));
   use(now<LogSettingsRequest, LogSettingsResponse>(
       "/inference.GRPCInferenceService/LogSettings", ApiCategory::kLogging, kOrdinaryCall, kThisServer,
-      [](ServerAccess& server, const auto& request, auto* response) {
+      [](ServerAccess& server, const Identity*, const auto& request, auto* response) {
         return log_settings(server, request, response);
       }));
 }

@@ -96,6 +96,24 @@ class V2InferStream : public std::enable_shared_from_this<V2InferStream<Request,
 
   /// What came with the call. Null: the client has gone. [own thread]
   virtual const CallMetadata* metadata() const noexcept = 0;
+  /// Identifies the caller anew, if what it may do has changed or there are identities now. [own thread]
+  /// Errors: the stream is to be ended so.
+  Status check_caller() noexcept {
+    const AccessPoint& access = *frontend_.server.access;
+    if (identity_ == nullptr ? !access.has_sources() : identity_->holds()) return {};
+    identity_.reset();
+    const CallMetadata* const head = metadata();
+    if (head == nullptr) return {};
+    constexpr ApiCategory kCategory = ApiCategory::kInference;
+    return access.identify({kCategory, api_category_name(kCategory), CallProtocol::kGrpc, *head}, &identity_);
+  }
+  /// The same between messages: ends the stream of a caller that may not have it any more. [own thread]
+  void look_at_caller() noexcept {
+    if (!has_begun_) return;
+    if (Status known = check_caller(); !known.ok()) shut_down(known.code(), std::string(known.message()));
+  }
+  /// Null: there are no identities. [own thread]
+  const Identity* identity() const noexcept { return identity_of(identity_); }
   /// Who calls; empty: not known.
   std::string_view caller() const noexcept { return caller_; }
   int64_t deadline_ns() const noexcept { return deadline_ns_; }
@@ -119,8 +137,10 @@ class V2InferStream : public std::enable_shared_from_this<V2InferStream<Request,
   }
 
   /// It is known whether the call may be made. \param refusal  OK: it may
-  void begin(Status refusal, int64_t deadline_ns) noexcept {
+  void begin(Status refusal, CallerIdentityPtr identity, int64_t deadline_ns) noexcept {
     if (refusal.ok() && frontend_.calls.closed()) refusal = unavailable(messages::kGrpcShuttingDown);
+    identity_ = std::move(identity);
+    has_begun_ = true;
     Lock lock(mutex_);
     if (!refusal.ok()) {
       end(std::move(lock), refusal.code(), std::string(refusal.message()), true);
@@ -151,6 +171,8 @@ class V2InferStream : public std::enable_shared_from_this<V2InferStream<Request,
 
   GrpcCallContext& frontend_;
   std::string_view caller_;
+  CallerIdentityPtr identity_;
+  bool has_begun_ = false;  ///< it is known whether the call may be made
   int64_t deadline_ns_ = 0;
   bool ends_on_failure_ = false;
   std::map<std::string, Request*, std::less<>> remotes_;  ///< that pass on, by address of the server

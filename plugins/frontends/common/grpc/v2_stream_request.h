@@ -125,8 +125,17 @@ class V2StreamRequest : private CallSteps, private ResponseReceiver, protected R
     }
     if (!pass_) return path_.refuse(unavailable(messages::kGrpcShuttingDown));
     if (!parsed_.ok()) return path_.refuse(std::exchange(parsed_, {}));
+    if (Status known = stream_->check_caller(); !known.ok()) {
+      stream_->shut_down(known.code(), std::string(known.message()));
+      infer_.abandon();
+      return true;
+    }
     infer_.request.caller = stream_->caller();
     infer_.request.times.deadline_ns = stream_->deadline_ns();
+    if (!may_use(stream_->identity(), ApiCategory::kInference, received_.message().model_name())) {
+      return path_.refuse_hidden(received_.message().model_name(),
+                                 parse_model_version(received_.message().model_version()));
+    }
     if (has_remote_models(frontend_.server)) {
       if (const std::optional<bool> passed = pass_on()) return *passed;
     }
@@ -147,7 +156,8 @@ class V2StreamRequest : private CallSteps, private ResponseReceiver, protected R
   Status read_head() noexcept final {
     const CallMetadata* metadata = stream_->metadata();
     if (metadata == nullptr) return Status(Code::kCancelled, {});
-    ATOLL_RETURN_IF_ERROR(read_call_metadata(frontend_, *metadata, infer_.model->info(), infer_.request));
+    ATOLL_RETURN_IF_ERROR(
+        read_call_metadata(frontend_, *metadata, infer_.model->info(), stream_->identity(), infer_.request));
     infer_.trace("GRPC_WAITREAD_START", read_start_ns_);
     infer_.trace("GRPC_WAITREAD_END", read_end_ns_);
     keep_order();

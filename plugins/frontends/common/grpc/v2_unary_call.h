@@ -6,6 +6,7 @@
 
 #include "atoll/core/gate.h"
 #include "frontends/common/call/call_path.h"
+#include "frontends/common/call/model_version.h"
 #include "frontends/common/call/output_memory.h"
 #include "frontends/common/call/single_response.h"
 #include "frontends/common/codec/classification.h"
@@ -33,6 +34,7 @@ inline Status check_grpc_output(uint64_t size_bytes) noexcept {
 /// clear() and set_charge() as frontends/grpc's ReceivedMessage has them
 /// \tparam Transport  the transport's call, which does for this, on its own thread where nothing else is said:
 /// - `Status take_access(std::string_view* caller)`: as AccessCheck::take()
+/// - `const Identity* identity()`: of who calls; null: there are no identities
 /// - `const CallMetadata* metadata()`: what came before the message; null: the client has gone, and what it sent with it
 /// - `int64_t deadline_ns()`: on the host's clock; 0: none
 /// - `void begin_remote(const HostPort&)`: has another server answer, with the message's bytes as they are
@@ -136,6 +138,10 @@ class V2UnaryCall final : private CallSteps, private ResponseReceiver {
   bool find_model(Status read) noexcept override {
     if (!read.ok()) return path_.refuse(read);
     infer_.request.times.deadline_ns = transport_.deadline_ns();
+    if (!may_use(transport_.identity(), ApiCategory::kInference, received_.message().model_name())) {
+      return path_.refuse_hidden(received_.message().model_name(),
+                                 parse_model_version(received_.message().model_version()));
+    }
     if (has_remote_models(frontend_.server) && pass_on()) return true;
     return path_.find({*frontend_.server.router, *frontend_.server.catalog, frontend_.host.registry()},
                       received_.message().model_name(), received_.version(frontend_.server));
@@ -153,7 +159,8 @@ class V2UnaryCall final : private CallSteps, private ResponseReceiver {
   Status read_head() noexcept override {
     const CallMetadata* head = transport_.metadata();
     if (head == nullptr) return Status(Code::kCancelled, {});
-    ATOLL_RETURN_IF_ERROR(read_call_metadata(frontend_, *head, infer_.model->info(), infer_.request));
+    ATOLL_RETURN_IF_ERROR(
+        read_call_metadata(frontend_, *head, infer_.model->info(), transport_.identity(), infer_.request));
     infer_.trace("GRPC_WAITREAD_START", wait_start_ns_);
     infer_.trace("GRPC_WAITREAD_END", wait_end_ns_);
     return {};

@@ -29,10 +29,13 @@ class Verdict {
   int http_status = 0;  ///< 0: make_call() gives the call that answers; else the answer, with `text`
   std::string text;     ///< of the refusal
   std::string extra;    ///< of the refusal: complete header lines
+  std::string body;     ///< of the refusal, and its type, where the application gives one for this route
+  std::string body_type;
   uint32_t category = RequestCounters::kUnjudged;  ///< as RequestCounters counts it
   /// What the caller has to be allowed, even to hear why the request is refused; empty: it may be anybody.
   std::optional<ApiCategory> guarded;
   std::string_view own_category;  ///< its name, if that is kOther; a view into `names`
+  bool is_probe = false;          ///< it only asks whether the server lives or is ready
   std::vector<char> names;        ///< for views of the route that the head itself does not have
 
   /// The request is not to have a call.
@@ -59,6 +62,8 @@ class Verdict {
     http_status = 0;
     text.clear();
     extra.clear();
+    body.clear();
+    is_probe = false;
     category = RequestCounters::kUnjudged;
     guarded.reset();
   }
@@ -76,6 +81,9 @@ class Handler {
   /// The request is complete. \param verdict  what judge() made of it; its body may have come long after
   /// \returns the call, which owns itself; null: there is none any more, and the verdict was made a refusal
   virtual Call* make_call(const RequestHead& head, Verdict& verdict) = 0;
+  /// The request is refused because of who calls, as the verdict says: it may be given a body in the shape that clients of
+  /// this route expect.
+  virtual void on_refused(const RequestHead& /*head*/, Verdict& /*verdict*/) {}
 };
 
 /// Outlives its server.

@@ -47,6 +47,7 @@ void Connection::drain() noexcept {
 }
 
 void Connection::tick(int64_t now_ns) noexcept {
+  if (state_ == State::kCall && exchange_.writer().has_begun() && !may_go_on()) return close();
   if (now_ns < deadline_.ns()) return;
   if (state_ == State::kCall && !exchange_.writer().has_begun()) {
     deadline_.expect_nothing();
@@ -63,6 +64,8 @@ void Connection::close() noexcept {
   state_ = State::kClosed;
   socket_.close(!exchange_.writer().has_begun());
   exchange_.drop();
+  // Who still has to answer whether the call may be made gives the identity to nobody.
+  if (asking_ == nullptr) access_.forget();
   worker_.remove(*this);
 }
 
@@ -147,6 +150,8 @@ void Connection::refuse() {
 }
 
 void Connection::on_answered() noexcept {
+  reader_.identify({}, nullptr);
+  access_.forget();
   if (!exchange_.writer().keeps_alive()) return linger();
   reader_.next();
   state_ = State::kHead;

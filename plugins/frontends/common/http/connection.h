@@ -44,6 +44,8 @@ class Connection final : public Posted, public std::enable_shared_from_this<Conn
   // --- its exchange ---
   /// Whether a request, or its first bytes, have come behind the present one.
   bool next_is_here() noexcept;
+  /// Who has sent the present request.
+  const CallerIdentityPtr& identity() const noexcept { return access_.identity(); }
   /// All of the answer is in the socket.
   void on_answered() noexcept;
 
@@ -59,6 +61,8 @@ class Connection final : public Posted, public std::enable_shared_from_this<Conn
   /// Asks whether the call may be made. Until there is an answer nothing is read. \returns as advance_head()
   bool ask_access(const AccessPoint& access);
   bool take_access();
+  /// Of a stream under way: whether its caller may still have it.
+  bool may_go_on() noexcept;
   /// What is decided from the head alone is decided.
   bool begin_body();
   bool advance_body();
@@ -83,6 +87,7 @@ class Connection final : public Posted, public std::enable_shared_from_this<Conn
   bool advancing_ = false;
 
   AccessCheck access_;
+  std::string credential_;              ///< of the present request, if there are identities
   std::shared_ptr<Connection> asking_;  ///< itself, until the answer is there
 };
 

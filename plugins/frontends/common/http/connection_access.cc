@@ -12,6 +12,11 @@
 namespace atl::frontends::http {
 namespace {
 
+constexpr std::string_view kAuthenticate =
+    "WWW-Authenticate: Bearer realm=\"atoll\", error=\"invalid_token\"\r\n";
+
+constexpr std::string_view kAuthorization = "authorization";
+
 /// What access control sees of a request.
 class AskedHead final : public CallHead {
  public:
@@ -35,6 +40,28 @@ class AskedHead final : public CallHead {
   const int fd_;
 };
 
+/// What is kept of the head of a request that is being answered.
+class KeptHead final : public CallHead {
+ public:
+  KeptHead(std::string_view credential, int fd) : credential_(credential), fd_(fd) {}
+  virtual ~KeptHead() = default;
+
+  size_t find(std::string_view name, std::span<std::string_view> values) const noexcept override {
+    if (name != kAuthorization || credential_.empty()) return 0;
+    if (!values.empty()) values[0] = credential_;
+    return 1;
+  }
+  std::string peer() const noexcept override { return peer_address(fd_); }
+
+ private:
+  const std::string_view credential_;
+  const int fd_;
+};
+
+std::string_view name_of(const Verdict& verdict) noexcept {
+  return *verdict.guarded == ApiCategory::kOther ? verdict.own_category : api_category_name(*verdict.guarded);
+}
+
 }  // namespace
 
 bool Connection::ask_access(const AccessPoint& access) {
@@ -48,23 +75,48 @@ bool Connection::ask_access(const AccessPoint& access) {
   };
   const Verdict& verdict = exchange_.request().verdict();
   const ApiCategory category = *verdict.guarded;
-  const std::string_view name =
-      category == ApiCategory::kOther ? verdict.own_category : api_category_name(category);
-  const bool settled = access_.ask(access, {category, name, CallProtocol::kHttp, head}, post, this);
+  const std::string_view name = name_of(verdict);
+  if (access.has_sources()) {
+    std::string_view credential;
+    (void)head.find(kAuthorization, {&credential, 1});
+    credential_ = credential;
+  }
+  const bool settled = access_.ask(
+      access, {category, name, CallProtocol::kHttp, head, verdict.is_probe}, post, this);
   return settled && take_access();
+}
+
+bool Connection::may_go_on() noexcept {
+  const AccessPoint& access = worker_.server.access;
+  const CallerIdentityPtr& identity = access_.identity();
+  const Verdict& verdict = exchange_.request().verdict();
+  if (identity == nullptr ? !access.has_sources() : identity->holds()) return true;
+  if (!verdict.guarded || verdict.is_probe) return true;
+  const KeptHead head(credential_, socket_.fd());
+  const ApiCategory category = *verdict.guarded;
+  const bool may = access_.renew(access, {category, name_of(verdict), CallProtocol::kHttp, head});
+  reader_.identify(reader_.head().caller, identity_of(access_.identity()));
+  return may;
 }
 
 bool Connection::take_access() {
   std::string_view caller;
   const Status answer = access_.take(&caller);
   const std::shared_ptr<Connection> self = std::move(asking_);
-  if (state_ == State::kClosed) return false;
+  if (state_ == State::kClosed) {
+    access_.forget();
+    return false;
+  }
   state_ = State::kHead;
-  reader_.identify(caller);
+  reader_.identify(caller, identity_of(access_.identity()));
   if (!answer.ok()) {
     Verdict& verdict = exchange_.request().verdict();
     verdict.refuse(http_status(answer.code()), answer.message());
     verdict.extra.clear();
+    if (access_.is_about_caller()) {
+      if (answer.code() == Code::kUnauthenticated) verdict.extra = kAuthenticate;
+      worker_.handler().on_refused(reader_.head(), verdict);
+    }
   }
   return begin_body();
 }

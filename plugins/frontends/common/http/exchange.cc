@@ -60,9 +60,15 @@ void Exchange::refuse(bool was_judged) {
 }
 
 void Exchange::answer_refusal(ReplyHead head, std::string_view text) noexcept {
+  if (Verdict& verdict = request_.verdict(); !verdict.body.empty()) {
+    head.content_type = verdict.body_type;
+    return answer_text(head, std::move(verdict.body));
+  }
   std::string body = worker_.server.application.refusal_body(text, head);
   answer_text(head, std::move(body));
 }
+
+CallerIdentityPtr Exchange::identity() const noexcept { return connection_.identity(); }
 
 // --- the answer ---
 

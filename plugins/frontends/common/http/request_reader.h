@@ -37,8 +37,11 @@ class RequestReader {
   Step read_body(bool keep);
   /// Valid from kComplete of read_head() to release_head().
   const RequestHead& head() const noexcept { return head_; }
-  /// Sets head().caller; borrowed as long as the head.
-  void identify(std::string_view caller) noexcept { head_.caller = caller; }
+  /// Sets head().caller and head().identity; borrowed as long as the head.
+  void identify(std::string_view caller, const Identity* identity) noexcept {
+    head_.caller = caller;
+    head_.identity = identity;
+  }
   BodyBuffer& body() noexcept { return body_; }
   /// Nothing looks at the head any more.
   void release_head() noexcept;

@@ -82,29 +82,35 @@ struct ServerAccess {
   SerialExecutorPtr worker;
 };
 
+// In all of these `caller` may be null: there are no identities, and all may be seen. A model that the caller may not see
+// is answered as one that is not there.
+
 // --- health and metadata ---
 Status server_live(ServerAccess& server, inference::ServerLiveResponse* response) noexcept;
 Status server_ready(ServerAccess& server, inference::ServerReadyResponse* response) noexcept;
-Status model_ready(ServerAccess& server, const inference::ModelReadyRequest& request,
+Status model_ready(ServerAccess& server, const Identity* caller, const inference::ModelReadyRequest& request,
                    inference::ModelReadyResponse* response) noexcept;
 Status server_metadata(ServerAccess& server, inference::ServerMetadataResponse* response) noexcept;
-Status model_metadata(ServerAccess& server, const inference::ModelMetadataRequest& request,
+Status model_metadata(ServerAccess& server, const Identity* caller, const inference::ModelMetadataRequest& request,
                       inference::ModelMetadataResponse* response) noexcept;
-Status model_config(ServerAccess& server, const inference::ModelConfigRequest& request,
+Status model_config(ServerAccess& server, const Identity* caller, const inference::ModelConfigRequest& request,
                     inference::ModelConfigResponse* response) noexcept;
-Status model_statistics(ServerAccess& server, const inference::ModelStatisticsRequest& request,
+Status model_statistics(ServerAccess& server, const Identity* caller, const inference::ModelStatisticsRequest& request,
                         inference::ModelStatisticsResponse* response) noexcept;
 
 // --- repository ---
 /// What repository_index() answers. [worker]
 Status list_models(ServerAccess& server, bool ready_only,
                    inference::RepositoryIndexResponse* response) noexcept;
-// These answer later. The caller keeps `server` and `response` until then.
+/// Takes out of the list what the caller may not see.
+void hide_models(const Identity* caller, inference::RepositoryIndexResponse* response) noexcept;
+// These answer later. The caller keeps `server`, `caller` and `response` until then.
 void repository_index(ServerAccess& server, const inference::RepositoryIndexRequest& request,
                       inference::RepositoryIndexResponse* response, Finish finish) noexcept;
-void repository_load(ServerAccess& server, const inference::RepositoryModelLoadRequest& request,
+/// Errors: PERMISSION_DENIED too, of any name that the caller may not load, or not with files or a configuration.
+void repository_load(ServerAccess& server, const Identity* caller, const inference::RepositoryModelLoadRequest& request,
                      Finish finish) noexcept;
-void repository_unload(ServerAccess& server, const inference::RepositoryModelUnloadRequest& request,
+void repository_unload(ServerAccess& server, const Identity* caller, const inference::RepositoryModelUnloadRequest& request,
                        Finish finish) noexcept;
 
 // --- shared memory ---
@@ -123,9 +129,9 @@ Status unregister_cuda_region(ServerAccess& server,
 
 // --- settings: apply the changes, if there are any, and answer with what holds then ---
 /// The answer as a list too, because a map has no order and one of the wires does.
-Status trace_setting(ServerAccess& server, const std::string& model, const std::vector<TraceSetting>& changes,
+Status trace_setting(ServerAccess& server, const Identity* caller, const std::string& model, const std::vector<TraceSetting>& changes,
                      std::vector<TraceSetting>* effective) noexcept;
-Status trace_setting(ServerAccess& server, const inference::TraceSettingRequest& request,
+Status trace_setting(ServerAccess& server, const Identity* caller, const inference::TraceSettingRequest& request,
                      inference::TraceSettingResponse* response) noexcept;
 Status log_settings(ServerAccess& server, const inference::LogSettingsRequest& request,
                     inference::LogSettingsResponse* response) noexcept;

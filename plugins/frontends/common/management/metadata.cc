@@ -1,4 +1,6 @@
 // Health and metadata.
+#include "frontends/common/call/hidden_model.h"
+#include "frontends/common/call/model_version.h"
 #include "frontends/common/codec/wire_messages.h"
 #include "frontends/common/management/management.h"
 #include "grpc_service.pb.h"
@@ -21,8 +23,13 @@ constexpr const char* kExtensions[] = {"classification",
                                        "trace",
                                        "logging"};
 
-Result<ModelRef> find_model(ServerAccess& server, const std::string& name,
-                            const std::string& version) noexcept {
+Result<ModelRef> find_model(ServerAccess& server, const Identity* caller, ApiCategory category,
+                            const std::string& name, const std::string& version) noexcept {
+  if (!may_use(caller, category, name)) {
+    // Labels are not looked up.
+    Result<int64_t> number = parse_model_version(version);
+    return number.ok() ? unknown_model_status(name) : std::move(number).status();
+  }
   Result<int64_t> number = server.router->version_of(name, version);
   if (!number.ok()) return std::move(number).status();
   return server.catalog->acquire(name, number.value());
@@ -50,9 +57,9 @@ Status server_ready(ServerAccess& server, inference::ServerReadyResponse* respon
   return {};
 }
 
-Status model_ready(ServerAccess& server, const inference::ModelReadyRequest& request,
+Status model_ready(ServerAccess& server, const Identity* caller, const inference::ModelReadyRequest& request,
                    inference::ModelReadyResponse* response) noexcept {
-  Result<ModelRef> model = find_model(server, request.name(), request.version());
+  Result<ModelRef> model = find_model(server, caller, ApiCategory::kHealth, request.name(), request.version());
   // Clients ask while they wait for a model: that there is none yet is an answer, not a failure.
   const Code code = model.ok() ? Code::kOk : model.status().code();
   const bool absent = code == Code::kNotFound || (code == Code::kUnavailable && !server.catalog->exiting());
@@ -68,9 +75,9 @@ Status server_metadata(ServerAccess& server, inference::ServerMetadataResponse* 
   return {};
 }
 
-Status model_metadata(ServerAccess& server, const inference::ModelMetadataRequest& request,
+Status model_metadata(ServerAccess& server, const Identity* caller, const inference::ModelMetadataRequest& request,
                       inference::ModelMetadataResponse* response) noexcept {
-  Result<ModelRef> model = find_model(server, request.name(), request.version());
+  Result<ModelRef> model = find_model(server, caller, ApiCategory::kMetadata, request.name(), request.version());
   if (!model.ok()) return std::move(model).status();
   const ModelInfo& info = model.value()->info();
   if (!request.version().empty()) {
@@ -88,9 +95,9 @@ Status model_metadata(ServerAccess& server, const inference::ModelMetadataReques
   return {};
 }
 
-Status model_config(ServerAccess& server, const inference::ModelConfigRequest& request,
+Status model_config(ServerAccess& server, const Identity* caller, const inference::ModelConfigRequest& request,
                     inference::ModelConfigResponse* response) noexcept {
-  Result<ModelRef> model = find_model(server, request.name(), request.version());
+  Result<ModelRef> model = find_model(server, caller, ApiCategory::kModelConfig, request.name(), request.version());
   if (!model.ok()) return std::move(model).status();
   const ModelInfo& info = model.value()->info();
   if (!response->mutable_config()->ParseFromString(info.config)) {

@@ -37,6 +37,18 @@ Status read_load_parameter(const std::string& key, const ModelRepositoryParamete
   return {};
 }
 
+/// Whether the caller may load or unload a model of this name, whether there is one or not.
+/// \param brings_files  or a configuration
+Status check_control(const Identity* caller, std::string_view model, bool brings_files) noexcept {
+  constexpr ApiCategory kCategory = ApiCategory::kModelRepository;
+  if (!may_use(caller, kCategory, model)) {
+    return make_status(Code::kPermissionDenied, "the caller may not load or unload the model '", model, "'");
+  }
+  if (!brings_files || may_use(caller, kCategory, kModelRepositoryFiles, model)) return {};
+  return make_status(Code::kPermissionDenied, "the caller may not load models with files or a configuration: it has no '",
+                     kModelRepositoryFiles, "'");
+}
+
 /// The control plugin of this moment, held until `finish` is dropped: another one may take its place while
 /// the server runs. \returns null, and the call is answered: there is none.
 std::shared_ptr<Service<ModelControl>> find_control(ServerAccess& server, const Finish& finish) {
@@ -99,6 +111,15 @@ Status list_models(ServerAccess& server, bool ready_only,
   return {};
 }
 
+void hide_models(const Identity* caller, inference::RepositoryIndexResponse* response) noexcept {
+  if (caller == nullptr) return;
+  auto* const models = response->mutable_models();
+  const auto hidden = std::remove_if(models->begin(), models->end(), [&](const auto& model) {
+    return !may_use(caller, ApiCategory::kModelRepository, model.name());
+  });
+  models->erase(hidden, models->end());
+}
+
 void repository_index(ServerAccess& server, const inference::RepositoryIndexRequest& request,
                       inference::RepositoryIndexResponse* response, Finish finish) noexcept {
   if (!request.repository_name().empty()) {
@@ -111,9 +132,11 @@ void repository_index(ServerAccess& server, const inference::RepositoryIndexRequ
   }));
 }
 
-void repository_load(ServerAccess& server, const inference::RepositoryModelLoadRequest& request,
-                     Finish finish) noexcept {
+void repository_load(ServerAccess& server, const Identity* caller,
+                     const inference::RepositoryModelLoadRequest& request, Finish finish) noexcept {
   if (!request.repository_name().empty()) return finish(unimplemented(messages::kRepositoryName));
+  if (Status refusal = check_control(caller, request.model_name(), !request.parameters().empty()); !refusal.ok())
+    return finish(std::move(refusal));
   std::vector<ModelControlParameter> parameters;
   for (const auto& [key, value] : request.parameters()) {
     if (Status status = read_load_parameter(key, value, &parameters.emplace_back()); !status.ok()) {
@@ -129,9 +152,11 @@ void repository_load(ServerAccess& server, const inference::RepositoryModelLoadR
             });
 }
 
-void repository_unload(ServerAccess& server, const inference::RepositoryModelUnloadRequest& request,
-                       Finish finish) noexcept {
+void repository_unload(ServerAccess& server, const Identity* caller,
+                       const inference::RepositoryModelUnloadRequest& request, Finish finish) noexcept {
   if (!request.repository_name().empty()) return finish(unimplemented(messages::kRepositoryName));
+  if (Status refusal = check_control(caller, request.model_name(), false); !refusal.ok())
+    return finish(std::move(refusal));
   std::vector<ModelControlParameter> parameters;
   for (const auto& [key, value] : request.parameters()) {
     if (key != "unload_dependents") continue;  // others have never been looked at

@@ -42,15 +42,19 @@ Status read_change(const std::string& key, const Value& value, LogSettings* sett
 
 }  // namespace
 
-Status trace_setting(ServerAccess& server, const std::string& model, const std::vector<TraceSetting>& changes,
-                     std::vector<TraceSetting>* effective) noexcept {
+Status trace_setting(ServerAccess& server, const Identity* caller, const std::string& model,
+                     const std::vector<TraceSetting>& changes, std::vector<TraceSetting>* effective) noexcept {
+  constexpr ApiCategory kCategory = ApiCategory::kTrace;
+  if (model.empty() && caller != nullptr && !caller->may_all(kCategory, api_category_name(kCategory))) {
+    return make_status(Code::kPermissionDenied, "the caller may not see or change what holds for all models");
+  }
   auto tracing = server.tracing->hold();
   if (!tracing) {
     return unimplemented("trace settings are not available: this server has no trace plugin");
   }
   if (!model.empty()) {
     Result<ModelRef> found = server.catalog->acquire(model, ModelCatalog::kLatest);
-    if (!found.ok()) return invalid_argument("Request for unknown model : ", model);
+    if (!found.ok() || !may_use(caller, kCategory, model)) return invalid_argument("Request for unknown model : ", model);
   }
   if (!changes.empty()) ATOLL_RETURN_IF_ERROR(tracing->update(model, changes));
   Result<std::vector<TraceSetting>> settings = tracing->settings(model);
@@ -59,14 +63,14 @@ Status trace_setting(ServerAccess& server, const std::string& model, const std::
   return {};
 }
 
-Status trace_setting(ServerAccess& server, const inference::TraceSettingRequest& request,
-                     inference::TraceSettingResponse* response) noexcept {
+Status trace_setting(ServerAccess& server, const Identity* caller,
+                     const inference::TraceSettingRequest& request, inference::TraceSettingResponse* response) noexcept {
   std::vector<TraceSetting> changes;
   for (const auto& [key, value] : request.settings()) {
     changes.push_back({key, {value.value().begin(), value.value().end()}});
   }
   std::vector<TraceSetting> effective;
-  ATOLL_RETURN_IF_ERROR(trace_setting(server, request.model_name(), changes, &effective));
+  ATOLL_RETURN_IF_ERROR(trace_setting(server, caller, request.model_name(), changes, &effective));
   for (const TraceSetting& setting : effective) {
     auto& value = (*response->mutable_settings())[setting.key];
     for (const std::string& text : setting.values) value.add_value(text);

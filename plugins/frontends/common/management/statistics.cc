@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "atoll/models/model_identifier.h"
+#include "frontends/common/call/hidden_model.h"
+#include "frontends/common/call/model_version.h"
 #include "frontends/common/management/management.h"
 #include "grpc_service.pb.h"
 
@@ -64,8 +66,14 @@ void copy(const ModelStatistics& from, inference::ModelStatistics* to) {
 
 }  // namespace
 
-Status model_statistics(ServerAccess& server, const inference::ModelStatisticsRequest& request,
+Status model_statistics(ServerAccess& server, const Identity* caller,
+                        const inference::ModelStatisticsRequest& request,
                         inference::ModelStatisticsResponse* response) noexcept {
+  constexpr ApiCategory kCategory = ApiCategory::kStatistics;
+  if (!request.name().empty() && !may_use(caller, kCategory, request.name())) {
+    Result<int64_t> number = parse_model_version(request.version());
+    return number.ok() ? model_without_statistics(request.name()) : std::move(number).status();
+  }
   Result<int64_t> version = server.router->version_of(request.name(), request.version());
   if (!version.ok()) return std::move(version).status();
   Result<std::vector<ModelStatistics>> all = server.catalog->statistics(request.name(), version.value());
@@ -74,6 +82,7 @@ Status model_statistics(ServerAccess& server, const inference::ModelStatisticsRe
   std::map<std::string_view, std::set<std::string_view>> identifiers;
   for (const ModelStatistics& one : all.value()) identifiers[model_name_of(one.name)].insert(one.name);
   for (const ModelStatistics& one : all.value()) {
+    if (!may_use(caller, kCategory, one.name)) continue;
     inference::ModelStatistics* added = response->add_model_stats();
     copy(one, added);
     const std::string_view name = model_name_of(one.name);

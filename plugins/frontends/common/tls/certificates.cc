@@ -1,12 +1,8 @@
 #include "frontends/common/tls/certificates.h"
 
 #include <openssl/evp.h>
-#include <sys/stat.h>
 
-#include <algorithm>
 #include <utility>
-
-#include "atoll/core/stop_executor.h"
 
 namespace atl::frontends {
 namespace {
@@ -49,10 +45,16 @@ Result<std::unique_ptr<Certificates>> Certificates::open(Host& host, TlsSetup se
   return certificates;
 }
 
-Certificates::~Certificates() { stop_executor(executor_); }
+Certificates::Certificates(Host& host, TlsSetup setup)
+    : host_(host),
+      setup_(std::move(setup)),
+      watch_(host, {setup_.files.server_cert, setup_.files.server_key, setup_.files.root_cert},
+             setup_.rules.poll_interval_ns, [this] { renew(); }) {}
 
 Status Certificates::start() {
-  seen_ = last_seen_ = marks();
+  const std::lock_guard lock(mutex_);
+  // Before the files are read: what changes meanwhile is seen by the next look.
+  ATOLL_RETURN_IF_ERROR(watch_.start("tls-files"));
   Result<TlsContext> context = read_certificates(setup_, &digest_);
   if (!context.ok()) return std::move(context).status();
   const std::string problem = context->time_problem();
@@ -63,17 +65,12 @@ Status Certificates::start() {
   const uint32_t handshakes = (setup_.rules.max_handshakes + setup_.threads - 1) / setup_.threads;
   listener_ =
       std::make_unique<TlsListener>(std::move(context).value(), host_.clock(), host_.log(), handshakes);
-  ATOLL_RETURN_IF_ERROR(state_changed_.open(host_.events()));
-  if (setup_.rules.poll_interval_ns == 0) return {};
-  Result<SerialExecutorPtr> executor = host_.executors().create("tls-files", {});
-  if (!executor.ok()) return std::move(executor).status();
-  executor_ = std::move(executor).value();
-  look_later(setup_.rules.poll_interval_ns);
   return {};
 }
 
 void Certificates::renew() noexcept {
   const std::lock_guard lock(mutex_);
+  if (listener_ == nullptr) return;  // nothing could be read at the start
   std::string digest;
   Result<TlsContext> context = read_certificates(setup_, &digest);
   if (context.ok() && digest == digest_) return;
@@ -85,36 +82,6 @@ void Certificates::renew() noexcept {
   listener_->renew(std::move(context).value());
   digest_ = std::move(digest);
   host_.log().info("TLS files were read again: connections from now on get the certificate of ", certificate);
-}
-
-std::string Certificates::marks() const {
-  std::string all;
-  for (const std::string* path :
-       {&setup_.files.server_cert, &setup_.files.server_key, &setup_.files.root_cert}) {
-    struct stat info {};
-    if (path->empty() || ::stat(path->c_str(), &info) != 0) info = {};
-    all += cat(info.st_dev, ' ', info.st_ino, ' ', info.st_size, ' ', info.st_mtim.tv_sec, ' ',
-               info.st_mtim.tv_nsec, ' ', info.st_ctim.tv_sec, ' ', info.st_ctim.tv_nsec, '\n');
-  }
-  return all;
-}
-
-// Read when two looks in a row have found the same: what is being written is not.
-void Certificates::look() noexcept {
-  std::string now = marks();
-  const bool is_quiet = now == last_seen_;
-  last_seen_ = std::move(now);
-  if (is_quiet && last_seen_ != seen_) {
-    seen_ = last_seen_;
-    renew();
-  }
-  const int64_t interval = setup_.rules.poll_interval_ns;
-  look_later(last_seen_ == seen_ ? interval : std::min(interval, kQuietNs));
-}
-
-void Certificates::look_later(int64_t after_ns) noexcept {
-  executor_->post_at(host_.clock().now_ns() + after_ns,
-                     Task{[](void* self) { static_cast<Certificates*>(self)->look(); }, this, nullptr});
 }
 
 }  // namespace atl::frontends

@@ -5,9 +5,8 @@
 #include <mutex>
 #include <string>
 
-#include "atoll/core/events.h"
-#include "atoll/core/executor.h"
 #include "atoll/core/host.h"
+#include "atoll/lib/file_watch.h"
 #include "frontends/common/tls/tls_listener.h"
 #include "frontends/common/tls/tls_settings.h"
 
@@ -28,40 +27,23 @@ class Certificates {
   static Result<std::unique_ptr<Certificates>> open(Host& host, TlsSetup setup);
   Certificates(const Certificates&) = delete;
   Certificates& operator=(const Certificates&) = delete;
-  ~Certificates();
+  ~Certificates() = default;
 
   /// For the transport.
   TlsListener& listener() noexcept { return *listener_; }
 
  private:
-  /// Long enough for whoever exchanges one file after the other.
-  static constexpr int64_t kQuietNs = 200 * kNsPerMs;
-
-  struct OnServerState {
-    Certificates& certificates;
-    void operator()(const ServerStateChanged& event) const noexcept {
-      if (event.state == ServerStateChanged::State::kActive) certificates.renew();
-    }
-  };
-
-  Certificates(Host& host, TlsSetup setup) : host_(host), setup_(std::move(setup)) {}
+  Certificates(Host& host, TlsSetup setup);
   Status start();
-  /// New connections get what the files hold now. If that is no use, all stays as it was, and the log says so. [any]
+  /// New connections get what the files hold now. If that is no use, all stays as it was, and the log says so.
   void renew() noexcept;
-  /// Where the files are and when they were written; links are followed.
-  std::string marks() const;
-  void look() noexcept;
-  void look_later(int64_t after_ns) noexcept;
 
   Host& host_;
   const TlsSetup setup_;
-  std::mutex mutex_;  ///< of renew()
+  std::mutex mutex_;  ///< of start() and renew()
   std::string digest_;
   std::unique_ptr<TlsListener> listener_;
-  std::string seen_;       ///< the marks of what was read
-  std::string last_seen_;  ///< of the last look
-  Subscription<ServerStateChanged, OnServerState> state_changed_{OnServerState{*this}};
-  SerialExecutorPtr executor_;  ///< looks
+  FileWatch watch_;  ///< ends first
 };
 
 }  // namespace atl::frontends

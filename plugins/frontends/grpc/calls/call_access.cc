@@ -20,7 +20,7 @@ void MetadataHead::visit(void (*use)(void* user, std::string_view name, std::str
 
 bool CallAccess::ask_provider(const AccessPoint& point, ApiCategory category, std::string_view name,
                               const grpc::ServerContext& context, grpc::ServerCompletionQueue& queue,
-                              Event& settled) noexcept {
+                              Event& settled, bool is_probe) noexcept {
   queue_ = &queue;
   settled_ = &settled;
   const MetadataHead head(context);
@@ -28,7 +28,7 @@ bool CallAccess::ask_provider(const AccessPoint& point, ApiCategory category, st
     auto* access = static_cast<CallAccess*>(self);
     access->wake_up_.send(*access->queue_, *access->settled_);
   };
-  return check_.ask(point, {category, name, CallProtocol::kGrpc, head}, wake, this);
+  return check_.ask(point, {category, name, CallProtocol::kGrpc, head, is_probe}, wake, this);
 }
 
 }  // namespace atl::frontends::grpc_frontend

@@ -44,7 +44,10 @@ void ContributedCall::on_start(bool ok) {
 }
 
 void ContributedCall::on_settled(bool) {
-  if (Status refusal = access_.take(&caller_); !refusal.ok()) return refuse(std::move(refusal));
+  Status refusal = access_.take(&caller_);
+  identity_ = access_.identity();
+  access_.forget();
+  if (!refusal.ok()) return refuse(std::move(refusal));
   stream_.Read(&received_, read_.tag());
 }
 
@@ -111,6 +114,7 @@ void ContributedCall::settle(Lock lock) noexcept {
   lock.unlock();
   if (!is_over) return;
   const Pass pass = std::move(pass_);  // left last: with it the instance may be stopped
+  identity_.reset();
   std::atomic<int64_t>& open = calls_.open;
   delete this;
   open.fetch_sub(1);

@@ -98,6 +98,7 @@ void GrpcInferCall::on_end(bool) {
 void GrpcInferCall::recycle() noexcept {
   // The pass goes last: with it the instance may be stopped, and the queue with it.
   Pass pass = service_.reset();
+  access_.forget();
   remote_.reset();
   writer_.reset();
   head_.reset();

@@ -1,5 +1,6 @@
 #include "frontends/grpc/calls/infer_stream.h"
 
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -33,7 +34,29 @@ void InferStream::on_start(bool ok) {
 void InferStream::on_settled(bool) {
   const std::shared_ptr<V2InferStream> self = std::move(self_);
   Status refusal = access_.take(&caller_);
-  begin(std::move(refusal), grpc_frontend::deadline_ns(context_, queue_.frontend.host.clock()));
+  look_later();
+  CallerIdentityPtr identity = access_.identity();
+  access_.forget();
+  begin(std::move(refusal), std::move(identity),
+        grpc_frontend::deadline_ns(context_, queue_.frontend.host.clock()));
+}
+
+void InferStream::look_later() {
+  constexpr auto kInterval = std::chrono::seconds(1);
+  const Lock lock(mutex_);
+  is_watched_ = !is_done_;
+  if (!is_watched_) return;
+  alarm_.emplace();
+  alarm_->Set(queue_.queue.get(), std::chrono::system_clock::now() + kInterval, look_.tag());
+}
+
+void InferStream::on_look(bool ok) {
+  const std::shared_ptr<V2InferStream> self = shared_from_this();
+  if (ok) look_at_caller();
+  if (ok) look_later();
+  Lock lock(mutex_);
+  if (!ok) is_watched_ = false;
+  settle(std::move(lock));
 }
 
 void InferStream::on_read(bool ok) {
@@ -94,7 +117,9 @@ void InferStream::settle(Lock lock) noexcept {
     stream_.Write(next->message, written_.tag());
   }
   if (rules_.begin_finish()) stream_.Finish(to_grpc(status_), finished_.tag());
-  const bool over = is_finished_ && is_done_ && rules_.is_quiet();
+  const bool ends = is_finished_ && is_done_ && rules_.is_quiet();
+  const bool over = ends && !is_watched_;
+  if (ends && is_watched_) alarm_->Cancel();
   lock.unlock();
   if (over) queue_.streams.remove(*this);
 }

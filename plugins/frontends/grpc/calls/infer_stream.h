@@ -1,6 +1,7 @@
 /// One ModelStreamInfer call over the gRPC library.
 #pragma once
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/async_stream.h>
 #include <grpcpp/support/byte_buffer.h>
@@ -8,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "atoll/core/host_port.h"
@@ -39,6 +41,9 @@ class InferStream final : public V2InferStream<StreamRequest, grpc::ByteBuffer> 
   void on_written(bool ok);
   void on_finished(bool ok);
   void on_done(bool ok);
+  /// Looks whether the caller still may have the stream. \param ok  false: it is over
+  void on_look(bool ok);
+  void look_later();
 
   // --- V2InferStream ---
   void settle(Lock lock) noexcept override;
@@ -50,6 +55,8 @@ class InferStream final : public V2InferStream<StreamRequest, grpc::ByteBuffer> 
   Step<InferStream> written_{this, &InferStream::on_written};
   Step<InferStream> finished_{this, &InferStream::on_finished};
   Step<InferStream> done_{this, &InferStream::on_done};
+  Step<InferStream> look_{this, &InferStream::on_look};
+  std::optional<grpc::Alarm> alarm_;  ///< for that
   grpc::ServerContext context_;
   const MetadataHead head_{context_};
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
@@ -60,6 +67,7 @@ class InferStream final : public V2InferStream<StreamRequest, grpc::ByteBuffer> 
   grpc::ByteBuffer received_;
   bool is_finished_ = false;
   bool is_done_ = false;
+  bool is_watched_ = false;  ///< on_look() is called once more
 };
 
 }  // namespace atl::frontends::grpc_frontend

@@ -50,7 +50,9 @@ void ReflectionCall::on_start(bool ok) {
 
 void ReflectionCall::on_settled(bool) {
   std::string_view caller;
-  if (Status refusal = access_.take(&caller); !refusal.ok()) {
+  const Status refusal = access_.take(&caller);
+  access_.forget();
+  if (!refusal.ok()) {
     return stream_.Finish(to_grpc(refusal), finished_.tag());
   }
   stream_.Read(&question_, read_.tag());

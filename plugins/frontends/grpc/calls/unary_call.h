@@ -61,15 +61,20 @@ class UnaryCall final : public Event {
     if (!std::exchange(begun_, true)) {
       arm(method_);
       const AccessPoint& access = *method_.frontend->server.access;
-      if (!access_.ask(access, method_.method.category, context_, *method_.queue, *this)) return;
+      if (!access_.ask(access, method_.method.category, context_, *method_.queue, *this,
+                       method_.method.is_probe()))
+        return;
     }
     finishing_ = true;
     if (Status status = prepare(); !status.ok()) {
       finish(std::move(status));
       return;
     }
-    if (to_pass_on_.Valid() && pass_on()) return;
-    method_.method.handle(method_.frontend->server, request_, &response_,
+    const Identity* const caller = identity_of(access_.identity());
+    const bool may_pass_on =
+        to_pass_on_.Valid() && may_use(caller, method_.method.category, method_.method.model(request_));
+    if (may_pass_on && pass_on()) return;
+    method_.method.handle(method_.frontend->server, caller, request_, &response_,
                           [this](Status status) { finish(std::move(status)); });
   }
 

@@ -19,7 +19,7 @@ void answer_as(std::unique_ptr<AnswerFormat> format, GenerationRequest request, 
                HttpExchange& exchange, CallOrigin head, Pass pass) {
   const ErrorJson write = format->error_json();
   context.count_unknown(request.unknown_fields);
-  auto found = find_model(context, request.model, Role::kChat);
+  auto found = find_model(context, head, request.model, Role::kChat);
   if (const auto* failure = std::get_if<ApiError>(&found)) return answer_error(exchange, *failure, write);
   auto& model = std::get<FoundModel>(found);
   if (auto refusal = CompletionCall::refusal(request, model)) return answer_error(exchange, *refusal, write);
@@ -59,7 +59,7 @@ void answer_message_count(OpenAiContext& context, HttpExchange& exchange, CallOr
     return answer_error(exchange, *failure, &messages_error_json);
   auto& request = std::get<GenerationRequest>(read);
   context.count_unknown(request.unknown_fields);
-  auto found = find_model(context, request.model, Role::kChat);
+  auto found = find_model(context, head, request.model, Role::kChat);
   if (const auto* failure = std::get_if<ApiError>(&found))
     return answer_error(exchange, *failure, &messages_error_json);
   auto& model = std::get<FoundModel>(found);

@@ -18,7 +18,7 @@ void complete(bool is_chat, OpenAiContext& context, HttpExchange& exchange, Call
   if (const auto* failure = std::get_if<ApiError>(&read)) return answer_error(exchange, *failure);
   auto& request = std::get<GenerationRequest>(read);
   context.count_unknown(request.unknown_fields);
-  auto found = find_model(context, request.model, is_chat ? Role::kChat : Role::kCompletion);
+  auto found = find_model(context, head, request.model, is_chat ? Role::kChat : Role::kCompletion);
   if (const auto* failure = std::get_if<ApiError>(&found)) return answer_error(exchange, *failure);
   auto& model = std::get<FoundModel>(found);
   if (auto refusal = CompletionCall::refusal(request, model)) return answer_error(exchange, *refusal);
@@ -49,7 +49,7 @@ void answer_embedding(OpenAiContext& context, HttpExchange& exchange, CallOrigin
   if (const auto* failure = std::get_if<ApiError>(&read)) return answer_error(exchange, *failure);
   auto& request = std::get<EmbeddingRequest>(read);
   context.count_unknown(request.unknown_fields);
-  auto found = find_model(context, request.model, Role::kEmbedding);
+  auto found = find_model(context, head, request.model, Role::kEmbedding);
   if (const auto* failure = std::get_if<ApiError>(&found)) return answer_error(exchange, *failure);
   auto& model = std::get<FoundModel>(found);
   if (request.texts.front().has_ids && !model.has_input(kTokenIds))

@@ -35,11 +35,12 @@ void add_input(Request& request, const ModelInfo& model, const TensorSpec& spec,
 }  // namespace
 
 Result<ModelRef> OpenAiContext::find(const std::string& name) const noexcept {
-  const auto alias = aliases.find(name);
-  return router.route(catalog, alias == aliases.end() ? name : alias->second, ModelCatalog::kLatest);
+  return router.route(catalog, model_of(name), ModelCatalog::kLatest);
 }
 
-std::variant<FoundModel, ApiError> find_model(OpenAiContext& context, const std::string& name, Role role) {
+std::variant<FoundModel, ApiError> find_model(OpenAiContext& context, const CallOrigin& head,
+                                              const std::string& name, Role role) {
+  if (!head.may_use(context.model_of(name))) return unknown_model(name);
   Result<ModelRef> found = context.find(name);
   if (!found.ok() && found.status().code() != Code::kNotFound) return error_of(found.status());
   if (!found.ok()) {

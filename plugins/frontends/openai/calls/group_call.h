@@ -58,6 +58,11 @@ struct OpenAiContext {
   void count_unknown(uint32_t fields) noexcept {
     unknown_fields.fetch_add(fields, std::memory_order_relaxed);
   }
+  /// The model that a name or alias stands for.
+  const std::string& model_of(const std::string& name) const noexcept {
+    const auto alias = aliases.find(name);
+    return alias == aliases.end() ? name : alias->second;
+  }
   /// Errors: as ModelCatalog::acquire().
   Result<ModelRef> find(const std::string& name) const noexcept;
 };
@@ -71,8 +76,10 @@ struct FoundModel {
   bool has_input(std::string_view name) const noexcept { return profile->input(info(), name) != nullptr; }
   bool has_output(std::string_view name) const noexcept { return profile->output(info(), name) != nullptr; }
 };
-/// The model with this name or alias, if it has the role; else why a request cannot be given to it.
-std::variant<FoundModel, ApiError> find_model(OpenAiContext& context, const std::string& name, Role role);
+/// The model with this name or alias, if it has the role and the caller may use it; else why a request cannot be given to
+/// it.
+std::variant<FoundModel, ApiError> find_model(OpenAiContext& context, const CallOrigin& head,
+                                              const std::string& name, Role role);
 
 inline constexpr std::string_view kJsonType = "application/json";
 /// Answers with the error, and ends the exchange.

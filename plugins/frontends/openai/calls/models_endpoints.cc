@@ -23,8 +23,9 @@ std::string_view id_of(const HttpExchange& exchange) noexcept {
   return path.size() < kModelPrefix.size() ? std::string_view() : path.substr(kModelPrefix.size());
 }
 
-/// A model by its name or alias. Nothing: there is none, or it has no role.
-std::optional<ListedModel> listed(OpenAiContext& context, const std::string& name) {
+/// A model by its name or alias. Nothing: there is none, it has no role, or the caller may not use it.
+std::optional<ListedModel> listed(OpenAiContext& context, const CallOrigin& head, const std::string& name) {
+  if (!head.may_use(context.model_of(name))) return std::nullopt;
   const Result<ModelRef> model = context.find(name);
   if (!model.ok() || !context.profiles.of(model.value().get()->info())->has_role()) return std::nullopt;
   return ListedModel{name, context.started_s};
@@ -54,7 +55,7 @@ struct ControlCall {
 
 }  // namespace
 
-void answer_models(OpenAiContext& context, HttpExchange& exchange, CallOrigin, Pass) {
+void answer_models(OpenAiContext& context, HttpExchange& exchange, CallOrigin head, Pass) {
   Result<std::vector<ModelIndexEntry>> index = context.catalog.index(/*ready_only=*/true);
   if (!index.ok()) return answer_error(exchange, error_of(index.status()));
   std::set<std::string> names;
@@ -62,19 +63,19 @@ void answer_models(OpenAiContext& context, HttpExchange& exchange, CallOrigin, P
   for (const auto& [alias, model] : context.aliases) names.insert(alias);
   std::vector<ListedModel> models;
   for (const std::string& name : names) {
-    if (auto model = listed(context, name)) models.push_back(std::move(*model));
+    if (auto model = listed(context, head, name)) models.push_back(std::move(*model));
   }
   exchange.answer({.content_type = kJsonType}, models_json(models));
 }
 
-void answer_model(OpenAiContext& context, HttpExchange& exchange, CallOrigin, Pass) {
+void answer_model(OpenAiContext& context, HttpExchange& exchange, CallOrigin head, Pass) {
   const std::string name = percent_decode(id_of(exchange));
-  const std::optional<ListedModel> model = listed(context, name);
+  const std::optional<ListedModel> model = listed(context, head, name);
   if (!model) return answer_error(exchange, unknown_model(name));
   exchange.answer({.content_type = kJsonType}, model_json(*model));
 }
 
-void answer_model_control(OpenAiContext& context, HttpExchange& exchange, CallOrigin, Pass pass) {
+void answer_model_control(OpenAiContext& context, HttpExchange& exchange, CallOrigin head, Pass pass) {
   std::string_view id = id_of(exchange);
   const bool loads = id.ends_with("/load");
   if (!loads && !id.ends_with("/unload"))
@@ -85,8 +86,11 @@ void answer_model_control(OpenAiContext& context, HttpExchange& exchange, CallOr
   if (name.empty() || !control.ok())
     return answer_error(exchange, name.empty() ? wrong_field("model", "The path names no model.")
                                                : error_of(unavailable(messages::kLoadNotAllowed)));
-  const auto alias = context.aliases.find(name);
-  std::string model = alias == context.aliases.end() ? name : alias->second;
+  std::string model = context.model_of(name);
+  if (!head.may_use(model))
+    return answer_error(exchange,
+                        error_of(make_status(Code::kPermissionDenied,
+                                             "the caller may not load or unload the model '", name, "'")));
   const auto call = std::make_shared<ControlCall>(
       ControlCall{context, exchange, std::move(pass), std::move(name), loads, std::move(control).value()});
   ModelControl& used = *call->control;

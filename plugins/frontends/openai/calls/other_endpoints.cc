@@ -28,7 +28,7 @@ std::optional<FoundModel> model_for(OpenAiContext& context, HttpExchange& exchan
   }
   auto& request = std::get<Request>(read);
   context.count_unknown(request.unknown_fields);
-  auto found = find_model(context, request.model, role);
+  auto found = find_model(context, head, request.model, role);
   if (const auto* failure = std::get_if<ApiError>(&found)) {
     answer_error(exchange, *failure);
     return std::nullopt;

@@ -1,15 +1,17 @@
 #include "frontends/tfserving/calls/serving_context.h"
 
 #include <charconv>
+#include <optional>
 #include <utility>
 
 #include "atoll/core/text.h"
 
 namespace atl::frontends::tfserving {
 
-Result<int64_t> ServingContext::version_of(const CallTarget& target) const {
+Result<int64_t> ServingContext::version_of(const CallTarget& target, const CallOrigin& origin) const {
   if (!target.label.empty()) {
-    if (const auto version = router.labelled(target.model, target.label)) return *version;
+    const auto version = origin.may_use(target.model) ? router.labelled(target.model, target.label) : std::nullopt;
+    if (version) return *version;
     return invalid_argument("Unrecognized servable version label: ", target.label);
   }
   if (target.version.empty()) return ModelCatalog::kLatest;
@@ -21,11 +23,13 @@ Result<int64_t> ServingContext::version_of(const CallTarget& target) const {
   return version;
 }
 
-Result<ModelRef> ServingContext::find(const CallTarget& target) const {
-  const Result<int64_t> version = version_of(target);
+Result<ModelRef> ServingContext::find(const CallTarget& target, const CallOrigin& origin) const {
+  const Result<int64_t> version = version_of(target, origin);
   if (!version.ok()) return version.status().clone();
-  Result<ModelRef> model = router.route(catalog, target.model, version.value());
-  if (model.ok() || model.status().code() != Code::kNotFound) return model;
+  if (origin.may_use(target.model)) {
+    Result<ModelRef> model = router.route(catalog, target.model, version.value());
+    if (model.ok() || model.status().code() != Code::kNotFound) return model;
+  }
   if (version.value() == ModelCatalog::kLatest)
     return not_found("Servable not found for request: Latest(", target.model, ")");
   return not_found("Servable not found for request: Specific(", target.model, ", ", version.value(), ")");

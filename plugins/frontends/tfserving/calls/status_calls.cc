@@ -39,8 +39,8 @@ bool has_failed(const ModelIndexEntry& entry) noexcept {
   return state_of(entry) == "END" && !entry.reason.empty() && entry.reason != "unloaded";
 }
 
-Result<Versions> versions_of(const ServingContext& context, const CallTarget& target) {
-  const Result<int64_t> wanted = context.version_of(target);
+Result<Versions> versions_of(const ServingContext& context, const CallTarget& target, const CallOrigin& origin) {
+  const Result<int64_t> wanted = context.version_of(target, origin);
   if (!wanted.ok()) return wanted.status().clone();
   Result<std::vector<ModelIndexEntry>> index = context.catalog.index(/*ready_only=*/false);
   if (!index.ok()) return std::move(index).status();
@@ -48,7 +48,7 @@ Result<Versions> versions_of(const ServingContext& context, const CallTarget& ta
   for (ModelIndexEntry& entry : index.value()) {
     int64_t version = 0;
     const char* const end = entry.version.data() + entry.version.size();
-    if (entry.name != target.model || state_of(entry).empty() ||
+    if (entry.name != target.model || !origin.may_use(entry.name) || state_of(entry).empty() ||
         std::from_chars(entry.version.data(), end, version).ec != std::errc())
       continue;
     if (wanted.value() == ModelCatalog::kLatest || wanted.value() == version)
@@ -92,8 +92,8 @@ void write_tensors(CheckedWriter& json, std::string_view key, const std::vector<
 
 }  // namespace
 
-Result<std::string> model_status_json(const ServingContext& context, const CallTarget& target) {
-  Result<Versions> versions = versions_of(context, target);
+Result<std::string> model_status_json(const ServingContext& context, const CallTarget& target, const CallOrigin& origin) {
+  Result<Versions> versions = versions_of(context, target, origin);
   if (!versions.ok()) return std::move(versions).status();
   return object_json([&](CheckedWriter& json) {
     bool is_ready = false;
@@ -115,8 +115,8 @@ Result<std::string> model_status_json(const ServingContext& context, const CallT
   });
 }
 
-Result<std::string> metadata_json(const ServingContext& context, const CallTarget& target) {
-  const Result<ModelRef> found = context.find(target);
+Result<std::string> metadata_json(const ServingContext& context, const CallTarget& target, const CallOrigin& origin) {
+  const Result<ModelRef> found = context.find(target, origin);
   if (!found.ok()) return found.status().clone();
   const ModelInfo& model = found.value().get()->info();
   const bool batches = model.max_batch_size > 0;
@@ -140,11 +140,13 @@ Result<std::string> metadata_json(const ServingContext& context, const CallTarge
   });
 }
 
-Result<std::string> models_json(const ServingContext& context) {
+Result<std::string> models_json(const ServingContext& context, const CallOrigin& origin) {
   Result<std::vector<ModelIndexEntry>> index = context.catalog.index(/*ready_only=*/true);
   if (!index.ok()) return std::move(index).status();
   std::set<std::string> names;
-  for (ModelIndexEntry& entry : index.value()) names.insert(std::move(entry.name));
+  for (ModelIndexEntry& entry : index.value()) {
+    if (origin.may_use(entry.name)) names.insert(std::move(entry.name));
+  }
   return object_json([&](CheckedWriter& json) {
     write_array(json, "models", names, [&](const std::string& name) { write_text(json, name); });
   });

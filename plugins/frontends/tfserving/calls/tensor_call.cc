@@ -58,7 +58,7 @@ class TensorCall::Item final : public InnerRequest {
 
 void TensorCall::start(const ServingContext& context, HttpExchange& exchange, const CallTarget& target,
                        CallOrigin origin, Pass pass) {
-  Result<ModelRef> model = context.find(target);
+  Result<ModelRef> model = context.find(target, origin);
   if (!model.ok()) return answer_error(exchange, model.status());
   const ModelInfo& info = model.value().get()->info();
   const auto read = target.action == Action::kPredict ? &read_predict : &read_examples;

@@ -22,10 +22,19 @@
 ///
 /// A provider that has to ask another service returns kWaits and answers from a thread of its own: threads
 /// that ask belong to the frontend and have others to serve.
+///
+/// Identities, since minor 1. A provider with kKnowsCallers in roles() is a source of identities. All sources of
+/// a manifest are a chain: a frontend calls identify() of one after the other, by rank and then by the instance's
+/// name, until one knows the caller or refuses it. A call whose caller none knows is refused with UNAUTHENTICATED.
+/// The identity then says what the caller may do: the frontend asks it for the category before a byte of the
+/// body is read, and for the model as soon as that is known. Only after this is ask() called, of the one provider
+/// as above; of providers that have kJudgesCalls in roles(), as all of minor 0 have. A frontend that the
+/// manifest binds to an instance asks this instance alone.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -114,7 +123,44 @@ struct AccessQuestion {
   std::string_view category_name;
   CallProtocol protocol;
   const CallHead& head;
+  /// The call only asks whether the server lives or is ready: /v2/health/live and /v2/health/ready,
+  /// ServerLive and ServerReady, grpc.health.v1.Health.
+  bool is_probe = false;
 };
+
+/// Who calls, as a source of identities knows it, and what it may do. All functions may be called at a time from
+/// any threads. [any]
+class Identity {
+ public:
+  virtual ~Identity() = default;
+  /// For logs and Request::caller; not empty. Valid as long as this object.
+  virtual std::string_view name() const noexcept = 0;
+  /// Whose quotas and queues its requests count for (Request::tenant); empty: nobody's. Valid as long as this
+  /// object.
+  virtual std::string_view tenant() const noexcept = 0;
+  /// Whether it may make calls of a category about this model. Quick: it is asked for every message of a stream
+  /// and every entry of a list.
+  /// \param category_name  as in AccessQuestion. "model-repository-files", with kModelRepository, is asked for
+  /// loads that bring files or a configuration, because those can run code
+  /// \param model  its name, which need not exist; empty: whether there may be any model that it may use so
+  virtual bool may(ApiCategory category, std::string_view category_name,
+                   std::string_view model) const noexcept = 0;
+  /// Whether it may make calls of a category about every model, and about none: settings of the whole server.
+  virtual bool may_all(ApiCategory category, std::string_view category_name) const noexcept = 0;
+  /// False once the identity has expired, or what it was made from has changed. Who keeps an identity for longer
+  /// than one call asks now and then, and identifies the caller anew.
+  virtual bool holds() const noexcept = 0;
+};
+
+/// The category name that identities are asked for loads which bring files or a configuration.
+inline constexpr std::string_view kModelRepositoryFiles = "model-repository-files";
+
+/// What identify() found. kKnown: the identity is set. kNotMine: the call presents nothing that this source
+/// knows; another source may know it. kOpen: anybody may make this call, whatever it presents.
+enum class IdentityOutcome : uint32_t { kKnown = 0, kNotMine = 1, kOpen = 2 };
+
+/// What a provider does; bits of Access::roles().
+enum AccessRole : uint32_t { kJudgesCalls = 1, kKnowsCallers = 2 };
 
 /// kAllowed: the call may be made. kWaits: AccessWaiter::on_access() is owed.
 enum class AccessOutcome : uint32_t { kAllowed = 0, kWaits = 1 };
@@ -148,6 +194,21 @@ class Access {
   /// not; UNAVAILABLE (503), DEADLINE_EXCEEDED (504) it cannot be found out.
   virtual Result<AccessOutcome> ask(const AccessQuestion& question, AccessWaiter& waiter,
                                     std::string_view* caller) noexcept = 0;
+
+  // --- since minor 1 ---
+  /// What it does; always the same. [any]
+  virtual uint32_t roles() const noexcept { return kJudgesCalls; }
+  /// Who makes this call? Asked of providers with kKnowsCallers. Neither blocks nor computes for long. [request]
+  /// \param identity  set if the outcome is kKnown. Its code is the provider's: the frontend holds the provider
+  /// as long as it has the identity, and lets both go soon when the provider is to be replaced
+  /// Errors: UNAUTHENTICATED what the call presents is this source's and is wrong; UNAVAILABLE the source knows
+  /// nobody yet. Clients get a text of the frontend's own, the same for all, so that it tells nothing.
+  virtual Result<IdentityOutcome> identify(const AccessQuestion& question,
+                                           std::shared_ptr<const Identity>* identity) noexcept {
+    (void)question;
+    (void)identity;
+    return IdentityOutcome::kNotMine;
+  }
 
  protected:
   ~Access() = default;

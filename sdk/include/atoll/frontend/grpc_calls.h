@@ -76,6 +76,11 @@ class GrpcExchange {
   /// code and as much of its text as trailers hold.
   virtual void end(Status status) noexcept = 0;
 
+  // --- since minor 1; [any], until the exchange is ended ---
+  /// What the caller may do, and its tenant; valid until the exchange is ended. Ask it for the model that the
+  /// call is about, in the call's own category. Null: there are no identities, and all is allowed.
+  virtual const Identity* identity() const noexcept = 0;
+
  protected:
   ~GrpcExchange() = default;
 };

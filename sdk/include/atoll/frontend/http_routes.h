@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "atoll/core/status.h"
+#include "atoll/frontend/access.h"
 #include "atoll/request/cancellation.h"
 
 namespace atl {
@@ -120,6 +121,14 @@ class HttpExchange {
   /// Ends the exchange after begin().
   virtual void end() noexcept = 0;
 
+  // --- since minor 1; [any], until the exchange is ended ---
+  /// Who calls, as access control found out; empty: it is not known.
+  virtual std::string_view caller() const noexcept = 0;
+  /// What the caller may do, and its tenant. Ask it for the model that the request is about, in the route's
+  /// own category, and answer as for an unknown model if it may not. Null: there are no identities, and all is
+  /// allowed.
+  virtual const Identity* identity() const noexcept = 0;
+
  protected:
   ~HttpExchange() = default;
 };
@@ -142,6 +151,19 @@ class HttpRoutes {
   /// \param route  the path in routes() that fits, valid until this returns. While this plugin is being
   /// replaced it may be a path that only its predecessor has: answer 404 then
   virtual void handle(std::string_view route, HttpExchange& exchange) noexcept = 0;
+
+  // --- since minor 1 ---
+  /// The body of a refusal that access control gives before handle() is called, in the shape in which clients of
+  /// the route expect errors. [request]
+  /// \param reply  has the status; its content type, a constant text, may be set
+  /// \returns empty: the frontend's own shape, {"error":"..."}
+  virtual std::string refusal(std::string_view route, HttpReply& reply,
+                              std::string_view text) const noexcept {
+    (void)route;
+    (void)reply;
+    (void)text;
+    return {};
+  }
 
  protected:
   ~HttpRoutes() = default;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -57,6 +58,31 @@ class FakeAccess final : public Access {
     return AccessOutcome::kAllowed;
   }
 
+  /// Makes it a source of identities: whoever presents the token as "Bearer <token>" is this one. Callers of before hold no
+  /// more. \param identity  null: nobody; outlives this
+  void know(std::string token, const Identity* identity) {
+    std::lock_guard lock(mutex_);
+    tokens_[std::move(token)] = identity;
+  }
+  uint32_t roles() const noexcept override {
+    std::lock_guard lock(mutex_);
+    return tokens_.empty() ? kJudgesCalls : kKnowsCallers;
+  }
+  Result<IdentityOutcome> identify(const AccessQuestion& question,
+                                   std::shared_ptr<const Identity>* identity) noexcept override {
+    std::lock_guard lock(mutex_);
+    if (question.is_probe) return IdentityOutcome::kOpen;
+    std::string_view value;
+    if (question.head.find("authorization", {&value, 1}) != 1 || !value.starts_with("Bearer "))
+      return IdentityOutcome::kNotMine;
+    const auto found = tokens_.find(value.substr(7));
+    if (found == tokens_.end()) return IdentityOutcome::kNotMine;
+    if (found->second == nullptr) return make_status(Code::kUnauthenticated, "the token is over");
+    // The test has it.
+    *identity = std::shared_ptr<const Identity>(std::shared_ptr<const Identity>(), found->second);
+    return IdentityOutcome::kKnown;
+  }
+
   /// Ends all waits. \param caller  of calls that are allowed
   void answer(Code code = Code::kOk, const std::string& text = {}, std::string_view caller = {}) {
     std::vector<AccessWaiter*> ended;
@@ -97,6 +123,7 @@ class FakeAccess final : public Access {
   mutable std::mutex mutex_;
   std::map<std::string, Rule, std::less<>> rules_;
   std::map<std::string, size_t, std::less<>> asked_;
+  std::map<std::string, const Identity*, std::less<>> tokens_;
   std::vector<AccessWaiter*> waiting_;
   ApiCategory held_ = kNone;
   std::string last_peer_;

@@ -19,6 +19,7 @@ struct FakeGrpcRequest {
   std::string message{};
   TestCallHead::Headers metadata{};  ///< names in lower case
   std::string caller{};
+  const Identity* identity = nullptr;  ///< outlives the exchange
 };
 
 struct ReceivedGrpcAnswer {
@@ -34,8 +35,9 @@ class FakeGrpcExchange final : public FakeExchange<GrpcExchange> {
  public:
   explicit FakeGrpcExchange(FakeGrpcRequest request)
       : FakeExchange(kMessageOverheadBytes),
-        sent_(std::make_unique<Sent>(Sent{TestCallHead(std::move(request.metadata)),
-                                          std::move(request.message), std::move(request.caller)})) {}
+        sent_(
+            std::make_unique<Sent>(Sent{TestCallHead(std::move(request.metadata)), std::move(request.message),
+                                        std::move(request.caller), request.identity})) {}
   virtual ~FakeGrpcExchange() = default;
 
   /// The call, on this thread.
@@ -56,6 +58,10 @@ class FakeGrpcExchange final : public FakeExchange<GrpcExchange> {
   std::string_view caller() const noexcept override {
     std::lock_guard lock(mutex_);
     return may_touch("caller") ? std::string_view(sent_->caller) : std::string_view();
+  }
+  const Identity* identity() const noexcept override {
+    std::lock_guard lock(mutex_);
+    return may_touch("identity") ? sent_->identity : nullptr;
   }
   std::span<const std::byte> message() const noexcept override {
     std::lock_guard lock(mutex_);
@@ -81,6 +87,7 @@ class FakeGrpcExchange final : public FakeExchange<GrpcExchange> {
     TestCallHead head;
     std::string message;
     std::string caller;
+    const Identity* identity;
   };
   static constexpr uint64_t kMessageOverheadBytes = 256;  ///< as the interface says
 

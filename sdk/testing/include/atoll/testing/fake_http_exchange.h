@@ -51,6 +51,8 @@ class FakeHttpExchange final : public FakeExchange<HttpExchange> {
     std::lock_guard lock(mutex_);
     head_.reset();
   }
+  /// Who calls, before it is sent; outlives this.
+  void set_identity(const Identity* identity) { identity_ = identity; }
   ReceivedHttpReply reply() const {
     std::lock_guard lock(mutex_);
     return reply_;
@@ -86,6 +88,14 @@ class FakeHttpExchange final : public FakeExchange<HttpExchange> {
     std::lock_guard lock(mutex_);
     if (!may_touch("body")) return {};
     return {reinterpret_cast<const std::byte*>(body_.data()), body_bytes_};
+  }
+  std::string_view caller() const noexcept override {
+    std::lock_guard lock(mutex_);
+    return may_touch("caller") && identity_ != nullptr ? identity_->name() : std::string_view();
+  }
+  const Identity* identity() const noexcept override {
+    std::lock_guard lock(mutex_);
+    return may_touch("identity") ? identity_ : nullptr;
   }
   void answer(const HttpReply& reply, std::string body) noexcept override {
     std::lock_guard lock(mutex_);
@@ -147,6 +157,7 @@ class FakeHttpExchange final : public FakeExchange<HttpExchange> {
   }
 
   // --- under mutex_ ---
+  const Identity* identity_ = nullptr;
   std::unique_ptr<FakeHttpRequest> head_;  ///< null: handle() has returned
   const size_t body_bytes_;
   std::vector<Line> body_;

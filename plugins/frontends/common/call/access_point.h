@@ -1,0 +1,72 @@
+/// Who is asked whether calls of a frontend may be made.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "atoll/core/followed_service.h"
+#include "atoll/core/gate.h"
+#include "atoll/core/metrics.h"
+#include "atoll/frontend/access.h"
+#include "frontends/common/call/caller_identity.h"
+#include "frontends/common/call/failed_credentials.h"
+
+namespace atl::frontends {
+
+/// The access services of one frontend, which may come, be replaced and go: the sources of identities, and the one
+/// that judges calls.
+class AccessPoint {
+ public:
+  explicit AccessPoint(Host& host);
+
+  /// Takes the providers that are there and follows their changes. [control]
+  Status open() noexcept;
+  /// [control]
+  void close() noexcept;
+
+  /// False: every call is allowed, and need not ask. [request]
+  bool asks() const noexcept {
+    // Looked at twice, as a provider may be found, or get lost, between the two.
+    return judge_.is_present() || others_.load(std::memory_order_acquire) != 0 || judge_.is_present();
+  }
+  /// Questions whose answer was not taken yet, and identities that are held: the threads that would take or drop
+  /// them stay as long. [control]
+  int64_t unsettled() const noexcept { return judge_.holds() + chain_.holds(); }
+
+  /// Who calls. \param outcome  null unless it is known. Not called without a source of identities. [request]
+  /// Errors: the call's answer, with a text that is the same whatever is wrong.
+  Status identify(const AccessQuestion& question, CallerIdentityPtr* identity) const noexcept;
+  /// Whether there are sources of identities. [any]
+  bool has_sources() const noexcept { return (others_.load(std::memory_order_acquire) & kSources) != 0; }
+
+  /// The counts of credentials that were wrong, if there are sources. \param family  a constant text
+  void collect(std::string_view family, std::string_view instance, MetricSink& sink) const noexcept;
+
+ private:
+  friend class AccessCheck;
+  enum Others : uint32_t { kLost = 1, kSources = 2 };
+
+  /// The provider that judges calls. Looks for the sources first: whoever hears of a new judge has them too.
+  Result<Service<Access>> find() noexcept;
+  void judge_changed() noexcept;
+  /// The sources that there are now. [control]
+  void renew_chain() noexcept;
+  std::vector<Service<Access>> find_sources() noexcept;
+  /// The one that the manifest binds to this frontend; null: none that can be told from the others.
+  const Access* bound(const std::vector<ServiceInfo>& providers) noexcept;
+  Status failed(const AccessQuestion& question) const noexcept;
+
+  Host& host_;
+  /// There are providers, and none that could be asked: no call is allowed then; and whether there are sources.
+  std::atomic<uint32_t> others_{0};
+  Followed<Access> judge_;
+  Replaceable<IdentityChain> chain_;
+  mutable FailedCredentials failed_;
+};
+
+/// What every call is told whose caller is not known.
+inline constexpr std::string_view kUnknownCaller = "the call needs a valid credential";
+
+}  // namespace atl::frontends

@@ -1,0 +1,118 @@
+#include "security/keys/key_file.h"
+
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <memory>
+
+#include "atoll/core/file_descriptor.h"
+
+namespace atl::keys {
+namespace {
+
+constexpr size_t kMostTokenBytes = 512;
+constexpr off_t kMostFileBytes = off_t{16} << 20;
+/// Null: OpenSSL has none, and every token is wrong.
+const EVP_MD* digest_method() noexcept {
+  // Fetched once: a fetch takes longer than the digest. Never freed, as OpenSSL itself may end before this file.
+  static const EVP_MD* const method = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  return method;
+}
+
+bool digest_of(std::string_view text, Sha256* digest) noexcept {
+  const EVP_MD* const method = digest_method();
+  unsigned int bytes = 0;
+  return method != nullptr &&
+         EVP_Digest(text.data(), text.size(), digest->data(), &bytes, method, nullptr) == 1;
+}
+
+Result<std::string> read_private_file(const std::string& path) noexcept {
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat info {};
+  if (file.get() < 0 || ::fstat(file.get(), &info) != 0)
+    return invalid_argument("the file of keys '", path, "' cannot be read: ", std::strerror(errno));
+  if (!S_ISREG(info.st_mode)) return invalid_argument("'", path, "' is no file of keys, but something else");
+  if ((info.st_mode & S_IRWXO) != 0) {
+    return invalid_argument("the file of keys '", path,
+                            "' is open to all users of this machine, expected mode 0600 or 0640");
+  }
+  if (info.st_size > kMostFileBytes)
+    return invalid_argument("the file of keys '", path, "' has more than 16 MiB");
+  std::string text(static_cast<size_t>(info.st_size), '\0');
+  size_t got = 0;
+  while (got < text.size()) {
+    const ssize_t count = ::read(file.get(), text.data() + got, text.size() - got);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0)
+      return invalid_argument("the file of keys '", path, "' cannot be read: ", std::strerror(errno));
+    if (count == 0) break;
+    got += static_cast<size_t>(count);
+  }
+  text.resize(got);
+  return text;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<KeySet>> KeySet::parse(std::string_view text) noexcept {
+  auto keys = std::make_shared<KeySet>();
+  for (size_t number = 1; !text.empty(); ++number) {
+    const size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+    while (!line.empty() && (line.back() == ' ' || line.back() == '\r' || line.back() == '\t'))
+      line.remove_suffix(1);
+    if (line.empty() || line.front() == '#') continue;
+    Result<KeyLine> read = parse_key_line(line);
+    if (!read.ok()) return invalid_argument("line ", number, ": ", read.status().message());
+    std::string id = read->id;
+    auto& place = keys->keys_[id];
+    if (place != nullptr) return invalid_argument("line ", number, ": the id '", id, "' comes twice");
+    place = std::make_unique<KeyIdentity>(std::move(read).value(), *keys);
+  }
+  return keys;
+}
+
+Result<std::shared_ptr<KeySet>> KeySet::read(const std::string& path) noexcept {
+  Result<std::string> text = read_private_file(path);
+  if (!text.ok()) return std::move(text).status();
+  Result<std::shared_ptr<KeySet>> keys = parse(text.value());
+  if (!keys.ok()) return invalid_argument("the file of keys '", path, "', ", keys.status().message());
+  return keys;
+}
+
+bool KeySet::KeyIdentity::holds() const noexcept {
+  if (keys_.is_outdated_.load(std::memory_order_acquire)) return false;
+  if (!line_.expires_s) return true;
+  using std::chrono::system_clock;
+  return system_clock::to_time_t(system_clock::now()) < *line_.expires_s;
+}
+
+std::string_view id_of_token(std::string_view token) noexcept {
+  if (!token.starts_with(kKeyTokenBegin) || token.size() > kMostTokenBytes) return {};
+  token.remove_prefix(kKeyTokenBegin.size());
+  const size_t end = token.find('_');
+  if (end == std::string_view::npos || end + 1 == token.size() || !is_key_id(token.substr(0, end))) return {};
+  return token.substr(0, end);
+}
+
+std::shared_ptr<const Identity> KeySet::find(const std::shared_ptr<const KeySet>& keys,
+                                             std::string_view token) noexcept {
+  constexpr Sha256 kNobodys{};
+  Sha256 digest;
+  if (!digest_of(token, &digest)) return nullptr;
+  const auto found = keys->keys_.find(id_of_token(token));
+  const KeyIdentity* const key = found == keys->keys_.end() ? nullptr : found->second.get();
+  const Sha256& expected = key == nullptr ? kNobodys : key->digest();
+  const bool is_right = CRYPTO_memcmp(digest.data(), expected.data(), digest.size()) == 0;
+  if (key == nullptr || !is_right || !key->holds()) return nullptr;
+  return {keys, key};
+}
+
+}  // namespace atl::keys

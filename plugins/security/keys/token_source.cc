@@ -1,0 +1,68 @@
+#include "security/keys/token_source.h"
+
+#include <strings.h>
+
+#include <array>
+#include <utility>
+
+namespace atl::keys {
+namespace {
+
+constexpr std::string_view kScheme = "Bearer ";
+
+/// What is behind "Bearer"; empty: it is another scheme.
+std::string_view bearer_token(std::string_view header) noexcept {
+  if (header.size() < kScheme.size() || strncasecmp(header.data(), kScheme.data(), kScheme.size()) != 0)
+    return {};
+  header.remove_prefix(kScheme.size());
+  while (!header.empty() && header.front() == ' ') header.remove_prefix(1);
+  while (!header.empty() && header.back() == ' ') header.remove_suffix(1);
+  return header;
+}
+
+}  // namespace
+
+TokenSource::TokenSource(Host& host, std::string path, bool opens_probes, int64_t poll_interval_ns)
+    : host_(host),
+      path_(std::move(path)),
+      opens_probes_(opens_probes),
+      watch_(host, {path_}, poll_interval_ns, [this] { renew(); }) {}
+
+Status TokenSource::start() {
+  // Before the file is read: what changes meanwhile is seen by the next look.
+  ATOLL_RETURN_IF_ERROR(watch_.start("keys-file"));
+  return read();
+}
+
+Status TokenSource::read() {
+  const std::lock_guard lock(mutex_);
+  Result<std::shared_ptr<KeySet>> keys = KeySet::read(path_);
+  if (!keys.ok()) return std::move(keys).status();
+  const std::shared_ptr<KeySet> before = std::exchange(newest_, std::move(keys).value());
+  keys_.replace(newest_);
+  if (before != nullptr) before->outdate();
+  host_.log().info("the file of keys '", path_, "' was read: ", newest_->size(), " keys");
+  return {};
+}
+
+void TokenSource::renew() noexcept {
+  if (Status status = read(); !status.ok())
+    host_.log().error("the keys are not taken, those read before go on: ", status.message());
+}
+
+Result<IdentityOutcome> TokenSource::identify(const AccessQuestion& question,
+                                              std::shared_ptr<const Identity>* identity) const noexcept {
+  if (question.is_probe && opens_probes_) return IdentityOutcome::kOpen;
+  const auto keys = keys_.hold();
+  if (!keys || (*keys)->size() == 0) return unavailable("there are no keys");
+  std::array<std::string_view, 1> headers;
+  const size_t count = question.head.find("authorization", headers);
+  if (count > 1) return make_status(Code::kUnauthenticated, "several credentials");
+  const std::string_view token = count == 0 ? std::string_view() : bearer_token(headers[0]);
+  if (!token.starts_with("atk_")) return IdentityOutcome::kNotMine;
+  *identity = KeySet::find(*keys, token);
+  if (*identity == nullptr) return make_status(Code::kUnauthenticated, "no such token");
+  return IdentityOutcome::kKnown;
+}
+
+}  // namespace atl::keys

@@ -1,0 +1,160 @@
+"""Every call of every frontend, by who calls. The calls are those of the tables of routes in the sources and of the protocol's own
+description, so that a new one is tested before anybody thinks of it."""
+
+import http.client
+import re
+
+import grpc
+import pytest
+from conftest import HIDDEN
+from google.protobuf import descriptor_pb2
+from support.grpc_frontends import GRPC_FRONTENDS
+from support.server import ROOT, START_TIMEOUT_S
+from tritonclient.grpc import service_pb2
+
+REFUSED_TEXT = "the call needs a valid credential"
+# A permission that no call of another category needs.
+OTHER = {"metadata": "health", "health": "metadata"}
+
+
+def http_routes():
+    """[(method, path, category, is_probe)] of the frontend's own table and of frontends/openai."""
+    own = (ROOT / "plugins/frontends/http/route_table.cc").read_text()
+    own = re.findall(r'\{"(/v2[^"]*)",\s*(\w+),\s*ApiCategory::(\w+),\s*([^}]+)\}', own)
+    assert len(own) > 35
+    for path, endpoint, category, methods in own:
+        for method in re.findall(r"kGet|kPost", methods):
+            yield method[1:].upper(), fill(path), category_name(category), endpoint in ("kServerLive", "kServerReady")
+    openai = (ROOT / "plugins/frontends/openai/openai_routes.cc").read_text()
+    openai = re.findall(r'\{"(/[^"]*)",\s*([^,]+),\s*"([a-z.-]+)",', openai)
+    assert len(openai) > 15
+    for path, methods, category in openai:
+        for method in re.findall(r"kHttp(\w+)", methods):
+            yield method.upper(), path.replace("*", "x"), category, False
+
+
+def category_name(constant):
+    """"kModelConfig" as "model-config"."""
+    return re.sub(r"(?<!^)([A-Z])", r"-\1", constant.removeprefix("k")).lower()
+
+
+def fill(path):
+    for part, value in {"{m}": "any", "{v}": "1", "{r}": "r", "{n}": "region"}.items():
+        path = path.replace(part, value)
+    return path
+
+
+def grpc_methods():
+    """[(path, category, is_probe)] of the service's description, and of the services that every frontend has."""
+    text = (ROOT / "plugins/frontends/common/grpc/method_list.h").read_text()
+    description = descriptor_pb2.FileDescriptorProto()
+    service_pb2.DESCRIPTOR.CopyToProto(description)
+    categories = {}
+    for path, category in re.findall(r'"(/[\w.]+/\w+)",\s*(ApiCategory::\w+|kCategory)', text):
+        categories[path] = "shared-memory" if category == "kCategory" else category_name(category.split("::")[1])
+    for name, category in re.findall(r'path = "(/[\w.]+/Repository\w+)";\s*\w+\.category = ApiCategory::(\w+)', text):
+        categories[name] = category_name(category)
+    categories["/inference.GRPCInferenceService/ModelInfer"] = "inference"
+    categories["/inference.GRPCInferenceService/ModelStreamInfer"] = "inference"
+    described = {f"/inference.GRPCInferenceService/{method.name}" for service in description.service for method in service.method}
+    assert described <= categories.keys(), "a method of the protocol is in no table"
+    probes = ("ServerLive", "ServerReady", "Check")
+    return [(path, category, path.split("/")[-1] in probes) for path, category in categories.items()] + [
+        ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "metadata", False),
+        ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "metadata", False)]
+
+
+@pytest.fixture(scope="module")
+def tokens(keys):
+    """By category the token of somebody who may make only its calls."""
+    names = {category for _, _, category, _ in http_routes()} | {category for _, category, _ in grpc_methods()} | {"metrics"}
+    return {name: keys.add(name.replace(".", "-"), name) for name in sorted(names)} | {"all": keys.add("all", "*")}
+
+
+@pytest.fixture(scope="module", params=GRPC_FRONTENDS)
+def server(request, serve, tokens):
+    with serve(grpc_frontend=request.param) as running:
+        running.wait_active()
+        yield running
+
+
+def ask(address, method, path, token=None, body=b"{}"):
+    connection = http.client.HTTPConnection(address, timeout=START_TIMEOUT_S)
+    try:
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        connection.request(method, path, body=body if method == "POST" else None, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.getheader("WWW-Authenticate"), answer.read().decode(errors="replace")
+    finally:
+        connection.close()
+
+
+def is_refused(answer):
+    return answer[0] in (401, 403, 429)
+
+
+def wrong_of(token):
+    return token[:-1] + ("0" if token[-1] != "0" else "1")
+
+
+def check(address, method, path, category, is_probe, tokens):
+    call = address, method, path
+    for token in (None, "something", wrong_of(tokens[category])):
+        answer = ask(*call, token)
+        if is_probe:
+            assert not is_refused(answer), (call, token, answer)
+        elif token is None:
+            assert answer[0] == 401 and REFUSED_TEXT in answer[2], (call, answer)
+            assert answer[1].startswith("Bearer ") and answer[1].endswith('error="invalid_token"'), (call, answer)
+        else:
+            assert answer[0] in (401, 429), (call, token, answer)  # 429: too many of them in a second
+    other = tokens[OTHER.get(category, "metadata")]
+    assert is_probe or ask(*call, other)[0] == 403, (call, ask(*call, other))
+    assert not is_refused(ask(*call, tokens["all"])), (call, ask(*call, tokens["all"]))
+    assert not is_refused(ask(*call, tokens[category])), (call, ask(*call, tokens[category]))
+
+
+@pytest.mark.parametrize("method, path, category, is_probe", sorted(http_routes()))
+def test_http(server, tokens, method, path, category, is_probe):
+    check(server.http_address, method, path, category, is_probe, tokens)
+
+
+def test_metrics(server, tokens):
+    check(server.metrics_address, "GET", "/metrics", "metrics", False, tokens)
+
+
+def call_grpc(channel, path, token):
+    """\\returns the status code's name, and its text"""
+    metadata = [] if token is None else [("authorization", f"Bearer {token}")]
+    try:
+        if "Stream" in path.split("/")[-1] or "Reflection" in path:
+            list(channel.stream_stream(path)(iter([]), metadata=metadata, timeout=START_TIMEOUT_S))
+        else:
+            channel.unary_unary(path)(b"", metadata=metadata, timeout=START_TIMEOUT_S)
+        return "OK", ""
+    except grpc.RpcError as error:
+        return error.code().name, error.details()
+
+
+@pytest.mark.parametrize("path, category, is_probe", sorted(grpc_methods()))
+def test_grpc(server, tokens, path, category, is_probe):
+    refusals = ("UNAUTHENTICATED", "PERMISSION_DENIED")
+    with grpc.insecure_channel(server.address) as channel:
+        for token in (None, "something", wrong_of(tokens[category])):
+            code, text = call_grpc(channel, path, token)
+            if is_probe:
+                assert code not in refusals, (token, code)
+            elif token is None:
+                assert (code, text) == ("UNAUTHENTICATED", REFUSED_TEXT)
+            else:
+                assert code in ("UNAUTHENTICATED", "RESOURCE_EXHAUSTED"), (token, code, text)
+        assert is_probe or call_grpc(channel, path, tokens[OTHER.get(category, "metadata")])[0] == "PERMISSION_DENIED"
+        for token in (tokens["all"], tokens[category]):
+            code, text = call_grpc(channel, path, token)
+            # A load without a name is refused too, but not because of who asks.
+            assert code not in refusals, (code, text)
+
+
+def test_paths_that_do_not_exist_tell_nothing(server, tokens):
+    assert ask(server.http_address, "GET", "/nothing")[0] == 404
+    assert ask(server.http_address, "GET", f"/v2/models/{HIDDEN}/nothing")[0] == 404

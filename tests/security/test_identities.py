@@ -1,0 +1,215 @@
+"""What callers see who may use some models, and what happens when keys change."""
+
+import http.client
+import json
+import queue
+import subprocess
+import time
+
+import numpy as np
+import pytest
+import tritonclient.grpc as grpcclient
+import tritonclient.http as httpclient
+from conftest import HIDDEN
+from support.grpc_frontends import GRPC_FRONTENDS
+from support.server import BUILD, START_TIMEOUT_S
+from tritonclient.utils import InferenceServerException
+
+UNKNOWN = "no-such-model"
+MODEL_PATHS = ["ready", "", "config", "stats", "versions/1", "versions/1/config", "versions/1/stats", "versions/2",
+               "versions/label", "infer", "versions/1/infer", "versions/label/infer", "generate", "generate_stream",
+               "trace/setting"]
+GONE_S = 10  # how long a test waits for what takes 2 s at most on a machine that does nothing else
+
+
+@pytest.fixture(scope="module")
+def tokens(keys):
+    return {"fraud": keys.add("fraud", ",".join(
+                f"{category}@fraud-*" for category in ("inference", "metadata", "model-config", "statistics", "health", "trace",
+                                                       "model-repository")), "tenant=fraud"),
+            "loader": keys.add("loader", "model-repository"), "all": keys.add("all", "*")}
+
+
+@pytest.fixture(scope="module", params=GRPC_FRONTENDS)
+def server(request, serve, tokens):
+    with serve(grpc_frontend=request.param) as running:
+        running.wait_active()
+        yield running
+
+
+def ask(server, method, path, token=None, body=b"{}", headers=None):
+    connection = http.client.HTTPConnection(server.http_address, timeout=START_TIMEOUT_S)
+    try:
+        headers = {**(headers or {}), **({} if token is None else {"Authorization": f"Bearer {token}"})}
+        connection.request(method, path, body=body if method == "POST" else None, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
+
+
+def headers_of(token):
+    return {"authorization": f"Bearer {token}"}
+
+
+def tensors(module):
+    values = np.arange(16, dtype=np.float32)
+    tensor = module.InferInput("INPUT0", list(values.shape), "FP32")
+    tensor.set_data_from_numpy(values)
+    return [tensor]
+
+
+@pytest.mark.parametrize("path", MODEL_PATHS)
+def test_a_hidden_model_is_as_an_unknown_one_over_http(server, tokens, path):
+    methods = ["POST"] if "infer" in path or "generate" in path else ["GET", "POST"] if "trace" in path else ["GET"]
+    for method in methods:
+        answers = [ask(server, method, f"/v2/models/{name}/{path}".rstrip("/"), tokens["fraud"]) for name in (HIDDEN, UNKNOWN)]
+        assert answers[0] == (answers[1][0], answers[1][1].replace(UNKNOWN, HIDDEN)), path
+        seen = ask(server, method, f"/v2/models/fraud-a/{path}".rstrip("/"), tokens["fraud"])
+        assert seen[0] not in (401, 403)
+
+
+def test_a_hidden_model_is_as_an_unknown_one_over_grpc(server, tokens):
+    headers = headers_of(tokens["fraud"])
+    with grpcclient.InferenceServerClient(server.address) as client:
+        calls = {
+            "ready": lambda name: client.is_model_ready(name, headers=headers),
+            "metadata": lambda name: client.get_model_metadata(name, headers=headers),
+            "version": lambda name: client.get_model_metadata(name, "2", headers=headers),
+            "label": lambda name: client.get_model_metadata(name, "label", headers=headers),
+            "config": lambda name: client.get_model_config(name, headers=headers),
+            "statistics": lambda name: client.get_inference_statistics(name, headers=headers),
+            "trace": lambda name: client.get_trace_settings(name, headers=headers),
+            "infer": lambda name: client.infer(name, tensors(grpcclient), headers=headers),
+            "label's infer": lambda name: client.infer(name, tensors(grpcclient), model_version="label", headers=headers),
+        }
+        for what, call in calls.items():
+            def answer(name):
+                try:
+                    return str(call(name))
+                except InferenceServerException as error:
+                    return error.status(), error.message()
+            hidden, unknown = answer(HIDDEN), answer(UNKNOWN)
+            if isinstance(unknown, tuple):
+                unknown = unknown[0], unknown[1].replace(UNKNOWN, HIDDEN)
+            assert hidden == unknown, what
+        assert client.is_model_ready("fraud-a", headers=headers)
+        assert client.infer("fraud-a", tensors(grpcclient), headers=headers).as_numpy("OUTPUT0").size == 16
+
+
+def test_lists_show_what_one_may_see(server, tokens):
+    names = {model["name"] for model in json.loads(ask(server, "POST", "/v2/repository/index", tokens["fraud"])[1])}
+    assert names == {"fraud-a"}
+    statistics = json.loads(ask(server, "GET", "/v2/models/stats", tokens["fraud"])[1])
+    assert {model["name"] for model in statistics["model_stats"]} == {"fraud-a"}
+    with grpcclient.InferenceServerClient(server.address) as client:
+        headers = headers_of(tokens["fraud"])
+        assert {model.name for model in client.get_model_repository_index(headers=headers).models} == {"fraud-a"}
+        assert {model.name for model in client.get_inference_statistics(headers=headers).model_stats} == {"fraud-a"}
+        everything = {model.name for model in client.get_model_repository_index(headers=headers_of(tokens["all"])).models}
+        assert everything == {"any", "fraud-a", HIDDEN, "repeat"}
+
+
+def test_loads_with_files_need_their_own_permission(server, tokens):
+    path, body = "/v2/repository/models/any/load", json.dumps({"parameters": {"config": "nothing"}})
+    assert ask(server, "POST", path, tokens["loader"])[0] == 200
+    assert ask(server, "POST", path, tokens["loader"], body)[0] == 403
+    assert ask(server, "POST", path, tokens["all"], body)[0] not in (401, 403)
+    for name in (HIDDEN, UNKNOWN):
+        for action in ("load", "unload"):
+            assert ask(server, "POST", f"/v2/repository/models/{name}/{action}", tokens["fraud"])[0] == 403
+    with grpcclient.InferenceServerClient(server.address) as client:
+        with pytest.raises(InferenceServerException, match="PERMISSION_DENIED"):
+            client.load_model("any", config="nothing", headers=headers_of(tokens["loader"]))
+        client.load_model("any", headers=headers_of(tokens["loader"]))
+
+
+def test_settings_of_the_whole_server_need_all_models(server, tokens):
+    assert ask(server, "GET", "/v2/trace/setting", tokens["fraud"])[0] == 403
+    assert ask(server, "GET", "/v2/models/fraud-a/trace/setting", tokens["fraud"])[0] == 200
+    assert ask(server, "GET", "/v2/trace/setting", tokens["all"])[0] == 200
+
+
+def test_clients_that_people_have(server, tokens):
+    with httpclient.InferenceServerClient(server.http_address) as client:
+        headers = headers_of(tokens["fraud"])
+        assert client.is_server_ready()
+        assert client.infer("fraud-a", tensors(httpclient), headers=headers).as_numpy("OUTPUT0").size == 16
+        with pytest.raises(InferenceServerException):
+            client.infer("fraud-a", tensors(httpclient))
+    done = subprocess.run(["curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", "-H", f"Authorization: Bearer {tokens['fraud']}",
+                           f"http://{server.http_address}/v2/models/fraud-a"], capture_output=True, text=True, check=True)
+    assert done.stdout == "200"
+
+
+def test_each_message_of_a_stream_is_asked_for(server, tokens):
+    answers = queue.Queue()
+    with grpcclient.InferenceServerClient(server.address) as client:
+        client.start_stream(lambda result, error: answers.put((result, error)), headers=headers_of(tokens["fraud"]))
+        for name in ("fraud-a", HIDDEN, UNKNOWN, "fraud-a"):
+            client.async_stream_infer(name, tensors(grpcclient))
+        got = [answers.get(timeout=START_TIMEOUT_S) for _ in range(4)]
+        client.stop_stream()
+    errors = [error.message() for _, error in got if error is not None]
+    assert len(errors) == 2 and errors[0] == errors[1].replace(UNKNOWN, HIDDEN)
+
+
+def test_a_stream_ends_with_its_key(server, keys):
+    token = keys.add("short", "inference")
+    answers = queue.Queue()
+    with grpcclient.InferenceServerClient(server.address) as client:
+        wait_until(lambda: ask(server, "POST", "/v2/models/any/infer", token)[0] != 401)
+        client.start_stream(lambda result, error: answers.put((result, error)), headers=headers_of(token))
+        client.async_stream_infer("any", tensors(grpcclient))
+        assert answers.get(timeout=START_TIMEOUT_S)[1] is None
+        keys.remove("short")
+        _, error = answers.get(timeout=GONE_S)  # nothing is sent meanwhile
+        assert "UNAUTHENTICATED" in error.status(), error
+        client.stop_stream()
+    assert ask(server, "POST", "/v2/models/any/infer", token)[0] in (401, 429)
+
+
+def wait_until(holds):
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_broken_file_keeps_the_old_keys(server, keys, tokens):
+    good = keys.path.read_text()
+    keys.path.write_text(good + "nonsense\n")
+    server.wait_for_line("the keys are not taken, those read before go on: .*line")
+    assert ask(server, "GET", "/v2/models/any", tokens["all"])[0] == 200
+    keys.write()
+    wait_until(lambda: ask(server, "GET", "/v2/models/any", tokens["all"])[0] == 200)
+
+
+def test_too_many_wrong_credentials_are_told_so_and_counted(server, tokens):
+    codes = [ask(server, "GET", "/v2", f"atk_all_{i:032x}")[0] for i in range(60)]
+    assert set(codes) <= {401, 429}
+    if 429 not in codes:  # a machine so slow that they were fewer than 10 a second
+        pytest.skip("60 calls took longer than 5 s")
+    assert ask(server, "GET", "/v2", tokens["all"])[0] == 200, "who has a right one is not locked out"
+
+
+def test_no_token_gets_into_the_log(server, tokens):
+    assert not any(token in server.log for token in tokens.values())
+
+
+def test_the_tool_makes_keys(server, keys, tmp_path):
+    tool = BUILD / "bin" / "atollctl"
+    made = subprocess.run([tool, "key", "make", "made", "--file", keys.path, "--permissions", "model-repository,metadata"],
+                          capture_output=True, text=True, check=True)
+    token = made.stdout.strip()
+    assert token not in keys.path.read_text()
+    listed = subprocess.run([tool, "--porcelain", "key", "list", "--file", keys.path], capture_output=True, text=True, check=True)
+    assert "made\tmodel-repository,metadata" in listed.stdout
+    wait_until(lambda: ask(server, "GET", "/v2", token)[0] == 200)
+    target = ["--target", f"http://{server.http_address}"]
+    done = subprocess.run([tool, *target, "model", "list"], env={"ATOLL_TOKEN": token}, capture_output=True, text=True)
+    assert done.returncode == 0 and "fraud-a" in done.stdout, done
+    file = tmp_path / "token"
+    file.write_text(token + "\n")
+    assert subprocess.run([tool, *target, "--token-file", file, "model", "list"], capture_output=True).returncode == 0
+    assert subprocess.run([tool, *target, "model", "list"], capture_output=True).returncode == 1
