@@ -318,11 +318,15 @@ TEST_F(OpenAiRoutesTest, AClientThatLeavesCancelsItsRequests) {
   exchange.send_to(*scripted.routes, "/v1/completions");
   ASSERT_NE(held, nullptr);
   EXPECT_FALSE(held->cancelled());
+  send_piece(*held, "some", 2, 0);
   exchange.leave();
   EXPECT_TRUE(held->cancelled());
   fail_request(*held, Status(Code::kCancelled, "cancelled"));
   EXPECT_TRUE(exchange.wait_end(std::chrono::minutes(1)));
   EXPECT_EQ(exchange.problems(), std::vector<std::string>());
+  const test::RecordedMetrics metrics(*scripted.routes);
+  EXPECT_EQ(metrics.values().at("atoll_openai_generated_tokens_total{model=canned}"), 2)
+      << "they were generated";
 }
 
 TEST_F(OpenAiRoutesTest, EmbeddingsComeAsNumbersOrBytes) {

@@ -322,10 +322,11 @@ void CompletionCall::close(Choice& choice) {
 
 void CompletionCall::finish(const ApiError* failure) noexcept {
   context().pings.remove(*this);
+  const Usage usage = count_usage();
   if (failure != nullptr && !begun_) return answer_error(exchange(), *failure, format_->error_json());
   std::string last;
   Status written = guarded("writing the answer", [&] {
-    write_end(failure, last);
+    write_end(failure, usage, last);
     return Status();
   });
   if (begun_) {
@@ -338,10 +339,8 @@ void CompletionCall::finish(const ApiError* failure) noexcept {
   }
 }
 
-void CompletionCall::write_end(const ApiError* failure, std::string& last) {
-  if (failure != nullptr) return format_->failure(*failure, last);
+Usage CompletionCall::count_usage() noexcept {
   Usage usage;
-  std::vector<AnswerChoice> answers;
   for (size_t i = 0; i < choices_.size(); ++i) {
     // The choices of a prompt have it in common.
     if (i % request_.n == 0) {
@@ -349,11 +348,17 @@ void CompletionCall::write_end(const ApiError* failure, std::string& last) {
       usage.cached_tokens += choices_[i]->cached_tokens;
     }
     usage.completion_tokens += choices_[i]->output_tokens;
-    answers.push_back(std::move(choices_[i]->answer));
   }
   counts_->prompt_tokens.fetch_add(usage.prompt_tokens, std::memory_order_relaxed);
   counts_->cached_tokens.fetch_add(usage.cached_tokens, std::memory_order_relaxed);
   counts_->generated_tokens.fetch_add(usage.completion_tokens, std::memory_order_relaxed);
+  return usage;
+}
+
+void CompletionCall::write_end(const ApiError* failure, const Usage& usage, std::string& last) {
+  if (failure != nullptr) return format_->failure(*failure, last);
+  std::vector<AnswerChoice> answers;
+  for (const std::unique_ptr<Choice>& choice : choices_) answers.push_back(std::move(choice->answer));
   if (request_.stream) {
     format_->end(answers, usage, last);
   } else {

@@ -48,7 +48,9 @@ class CompletionCall final : public GroupCall, private PingedStream {
   void send(std::string events);
   void ping(int64_t silent_since_ns) noexcept override;
   void finish(const ApiError* failure) noexcept override;
-  void write_end(const ApiError* failure, std::string& last);
+  /// Adds what the call has used to the model's counts, also if it has failed or its client has gone.
+  Usage count_usage() noexcept;
+  void write_end(const ApiError* failure, const Usage& usage, std::string& last);
 
   const GenerationRequest request_;
   const std::unique_ptr<AnswerFormat> format_;

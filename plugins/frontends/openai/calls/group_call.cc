@@ -45,7 +45,12 @@ std::variant<FoundModel, ApiError> find_model(OpenAiContext& context, const Call
   if (!found.ok() && found.status().code() != Code::kNotFound) return error_of(found.status());
   if (!found.ok()) {
     ApiError error = unknown_model(name);
-    if (const auto alias = context.aliases.find(name); alias != context.aliases.end())
+    if (found.status().message().ends_with("' has no available versions"))
+      error.message =
+          cat("The model '", name,
+              "' has no version that serves: it is being loaded, was unloaded, or could not be loaded "
+              "(POST /v2/repository/index has the reason).");
+    else if (const auto alias = context.aliases.find(name); alias != context.aliases.end())
       error.message = cat("The model '", alias->second, "', which '", name,
                           "' stands for, does not exist or is not served.");
     return error;

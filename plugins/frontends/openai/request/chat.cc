@@ -12,15 +12,20 @@ namespace {
 constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool"};
 
 /// Of the message at `where`. \returns nothing: `fields` has failed
-std::optional<std::string> read_content(Fields& fields, const CheckedValue& message,
+std::optional<std::string> read_content(Fields& fields, const CheckedValue& message, std::string_view role,
                                         const std::string& where) {
-  const auto found = message.FindMember("content");
-  if (found == message.MemberEnd() || found->value.IsNull()) return std::string();
-  if (found->value.IsString()) return std::string(text_of(found->value));
   const auto refuse = [&](ApiError error) {
     fields.fail(std::move(error));
     return std::nullopt;
   };
+  const auto found = message.FindMember("content");
+  if (found == message.MemberEnd() || found->value.IsNull()) {
+    // An assistant may have done nothing but call tools.
+    if (role == "assistant") return std::string();
+    return refuse(
+        wrong_field(where + ".content", cat("A message of the role ", role, " has to have a 'content'.")));
+  }
+  if (found->value.IsString()) return std::string(text_of(found->value));
   if (!found->value.IsArray())
     return refuse(wrong_field(where + ".content", "'content' has to be a string or a list of parts."));
   std::string text;
@@ -108,7 +113,7 @@ std::vector<ChatMessage> read_messages(Fields& fields) {
     }
     ChatMessage& read = messages.emplace_back();
     read.role = role;
-    std::optional<std::string> content = read_content(fields, message, where);
+    std::optional<std::string> content = read_content(fields, message, role, where);
     if (!content || !read_calls(fields, message, where, read.calls)) return {};
     read.content = std::move(*content);
     for (const auto& [name, text] : {std::pair("tool_call_id", &read.call_id), {"name", &read.name}}) {

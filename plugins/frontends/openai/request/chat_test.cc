@@ -39,6 +39,12 @@ TEST(Chat, WhatIsNoChatIsNamed) {
   EXPECT_EQ(chat_of(R"({"messages":[{"role":"user","content":"a"},{"role":"robot","content":"b"}]})").param,
             "messages[1].role");
   EXPECT_EQ(chat_of(R"({"messages":[{"role":"user","content":5}]})").param, "messages[0].content");
+  for (const std::string role : {"system", "developer", "user", "tool"}) {
+    EXPECT_EQ(chat_of(cat(R"({"messages":[{"role":")", role, R"("}]})")).param, "messages[0].content");
+    EXPECT_EQ(chat_of(cat(R"({"messages":[{"role":")", role, R"(","content":null}]})")).param,
+              "messages[0].content");
+  }
+  EXPECT_EQ(chat_of(R"({"messages":[{"role":"assistant"}]})").param, "");
   EXPECT_EQ(chat_of(R"({"messages":[{"role":"user","content":[{"type":"text"}]}]})").param,
             "messages[0].content");
   const ReadChat image =

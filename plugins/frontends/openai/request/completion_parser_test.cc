@@ -86,6 +86,13 @@ TEST(RequestParser, WrongValuesAreNamed) {
                                   R"("presence_penalty":-3)",
                                   R"("top_k":-2)",
                                   R"("logit_bias":5)",
+                                  R"("logit_bias":[])",
+                                  R"("logit_bias":{"x":1})",
+                                  R"("logit_bias":{"-1":1})",
+                                  R"("logit_bias":{"1":101})",
+                                  R"("logit_bias":{"1":"2"})",
+                                  R"("stop_token_ids":[-1])",
+                                  R"("stop_token_ids":{})",
                                   R"("stream_options":{"include_usage":true})",
                                   R"("echo":true)",
                                   R"("suffix":"x")",
@@ -171,6 +178,25 @@ TEST(RequestParser, FormatsBecomeASchema) {
   EXPECT_EQ(sampling(R"("guided_json":{"type":"integer"})"), schema);
   EXPECT_EQ(sampling(R"("grammar":"root ::= \"a\"")"), R"({"grammar":"root ::= \"a\""})");
   EXPECT_EQ(wrong(R"("grammar":"root ::= \"a\"","response_format":{"type":"json_object"})"), "grammar");
+}
+
+TEST(RequestParser, AStrictSchemaHasNoKeywordThatIsNotEnforced) {
+  const auto refused = [](const std::string& schema, const std::string& strict = "true") {
+    const std::string inner = cat(R"({"name":"n","strict":)", strict, R"(,"schema":)", schema, "}");
+    const auto found = read_completion(
+        cat(R"({"model":"m","prompt":"p","response_format":{"type":"json_schema","json_schema":)", inner,
+            "}}"),
+        false);
+    return std::holds_alternative<ApiError>(found) ? std::get<ApiError>(found).message : "";
+  };
+  EXPECT_NE(refused(R"({"type":"integer","multipleOf":5})").find("'multipleOf'"), std::string::npos);
+  EXPECT_NE(refused(R"({"properties":{"a":{"anyOf":[{"not":{}}]}}})").find("'not'"), std::string::npos);
+  EXPECT_NE(refused(R"({"$defs":{"a":{"uniqueItems":true}}})").find("'uniqueItems'"), std::string::npos);
+  // A property may have such a name, and a value may look like a schema.
+  EXPECT_EQ(
+      refused(R"({"properties":{"not":{"type":"integer"},"if":{"const":{"not":1}}},"enum":[{"else":1}]})"),
+      "");
+  EXPECT_EQ(refused(R"({"type":"integer","multipleOf":5})", "false"), "");
 }
 
 TEST(RequestParser, AlternativesOfTokens) {

@@ -1,6 +1,7 @@
 #include "frontends/openai/request/sampling.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -10,6 +11,8 @@
 
 namespace atl::frontends::openai {
 namespace {
+
+constexpr double kMostBias = 100;
 
 /// A number that changes how the model samples.
 struct NumberField {
@@ -65,6 +68,33 @@ void read_numbers(Fields& fields, GenerationRequest& request) {
   }
 }
 
+/// Whether this is a JSON object from token ids, written as texts, to numbers from -100 to 100.
+bool is_bias(const CheckedValue& value) {
+  if (!value.IsObject()) return false;
+  return std::all_of(value.MemberBegin(), value.MemberEnd(), [](const auto& one) {
+    const std::string_view id = text_of(one.name);
+    int32_t token = 0;
+    const auto read = std::from_chars(id.data(), id.data() + id.size(), token);
+    return read.ec == std::errc() && read.ptr == id.data() + id.size() && token >= 0 &&
+           one.value.IsNumber() && std::abs(one.value.GetDouble()) <= kMostBias;
+  });
+}
+
+void read_token_lists(Fields& fields, GenerationRequest& request) {
+  if (const CheckedValue* const bias = fields.find("logit_bias"); bias != nullptr) {
+    if (!is_bias(*bias))
+      return fields.fail(wrong_field(
+          "logit_bias", "'logit_bias' has to be an object from token ids to numbers from -100 to 100."));
+    if (!bias->ObjectEmpty()) request.sampling.push_back({"logit_bias", json_of(*bias)});
+  }
+  if (const CheckedValue* const stops = fields.find("stop_token_ids"); stops != nullptr) {
+    std::vector<int32_t> ids;
+    if (!read_ids(*stops, ids))
+      return fields.fail(wrong_field("stop_token_ids", "'stop_token_ids' has to be a list of token ids."));
+    if (!ids.empty()) request.sampling.push_back({"stop_token_ids", json_of(*stops)});
+  }
+}
+
 /// A format of which there may be one. \param json  a schema, or a string with a grammar
 void set_format(Fields& fields, const char* where, std::string name, std::string json,
                 GenerationRequest& request) {
@@ -73,6 +103,52 @@ void set_format(Fields& fields, const char* where, std::string name, std::string
                                               "' both say what the answer has to look like: give one.")));
   request.format_field = where;
   request.sampling.push_back({std::move(name), std::move(json)});
+}
+
+/// Keywords of JSON schemas that a grammar, which writes from left to right, cannot hold a text to: engines leave them out.
+constexpr std::string_view kNotHeld[] = {"not",
+                                         "if",
+                                         "then",
+                                         "else",
+                                         "multipleOf",
+                                         "uniqueItems",
+                                         "contains",
+                                         "minContains",
+                                         "maxContains",
+                                         "patternProperties",
+                                         "propertyNames",
+                                         "minProperties",
+                                         "maxProperties",
+                                         "dependentRequired",
+                                         "dependentSchemas",
+                                         "unevaluatedProperties",
+                                         "unevaluatedItems"};
+/// Their members are names that the client has chosen, and no keywords.
+constexpr std::string_view kNamedSchemas[] = {"properties", "$defs", "definitions"};
+/// Their values are no schemas.
+constexpr std::string_view kValues[] = {"enum", "const", "default", "examples"};
+
+/// A keyword of the schema that answers could break; empty: none.
+std::string_view keyword_not_held(const CheckedValue& schema) {
+  if (schema.IsArray()) {
+    for (const CheckedValue& one : schema.GetArray()) {
+      if (const auto found = keyword_not_held(one); !found.empty()) return found;
+    }
+  }
+  if (!schema.IsObject()) return {};
+  for (const auto& [key, value] : schema.GetObject()) {
+    const std::string_view name = text_of(key);
+    if (is_among(name, kNotHeld)) return name;
+    if (is_among(name, kValues)) continue;
+    if (!is_among(name, kNamedSchemas) || !value.IsObject()) {
+      if (const auto found = keyword_not_held(value); !found.empty()) return found;
+      continue;
+    }
+    for (const auto& named : value.GetObject()) {
+      if (const auto found = keyword_not_held(named.value); !found.empty()) return found;
+    }
+  }
+  return {};
 }
 
 /// The schema of a format; null: it has none of this name.
@@ -95,17 +171,7 @@ void read_sampling(Fields& fields, GenerationRequest& request) {
   if (const auto priority = fields.integer("priority", std::numeric_limits<int32_t>::min(),
                                            std::numeric_limits<int32_t>::max()))
     request.sampling.push_back({"priority", cat(*priority), /*is_default=*/true});
-  for (const char* name : {"logit_bias", "stop_token_ids"}) {
-    const CheckedValue* const value = fields.find(name);
-    if (value == nullptr || (value->IsArray() && value->Empty()) ||
-        (value->IsObject() && value->ObjectEmpty()))
-      continue;
-    if (value->IsArray() || value->IsObject()) {
-      request.sampling.push_back({name, json_of(*value)});
-    } else {
-      fields.fail(wrong_field(name, cat("'", name, "' has a value of the wrong type.")));
-    }
-  }
+  read_token_lists(fields, request);
   request.seed =
       fields.integer("seed", std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max());
 }
@@ -135,12 +201,20 @@ void read_format(Fields& fields, const CheckedValue& format, const char* where, 
     return fields.fail(
         wrong_field(where, cat("'", where, "' has to have the 'type' text, json_object or json_schema.")));
   const CheckedValue* schema = schema_in(format, "schema");
-  if (const CheckedValue* inner = schema_in(format, "json_schema"); inner != nullptr && inner->IsObject())
-    schema = schema_in(*inner, "schema");
+  const CheckedValue* const inner = schema_in(format, "json_schema");
+  const bool is_nested = inner != nullptr && inner->IsObject();
+  if (is_nested) schema = schema_in(*inner, "schema");
   if (type == "json_schema" && schema == nullptr)
     return fields.fail(wrong_field(where, "A format of the type json_schema has to have a 'schema'."));
   if (schema != nullptr && !schema->IsObject())
     return fields.fail(wrong_field(where, cat("The schema in '", where, "' has to be an object.")));
+  const CheckedValue* const strict = schema_in(is_nested ? *inner : format, "strict");
+  const std::string_view not_held = schema != nullptr && strict != nullptr && strict->IsTrue()
+                                        ? keyword_not_held(*schema)
+                                        : std::string_view();
+  if (!not_held.empty())
+    return fields.fail(not_served(where, cat("The schema in '", where, "' has the keyword '", not_held,
+                                             "', which is not enforced: leave it out, or 'strict'.")));
   set_format(fields, where, "json_schema", schema == nullptr ? R"({"type":"object"})" : json_of(*schema),
              request);
 }

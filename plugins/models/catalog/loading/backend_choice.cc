@@ -15,7 +15,9 @@ Status no_backend(const std::vector<ServiceInfo>& backends, std::string_view nam
   }
   return invalid_argument("unable to find backend library for backend '", name,
                           "', try specifying runtime on the model configuration. Enabled backends: ",
-                          found.empty() ? std::string_view("none") : std::string_view(found));
+                          found.empty() ? std::string_view("none") : std::string_view(found),
+                          ". A table of the manifest adds one: [plugin.", name, "] with use = \"backends/",
+                          name, "\"");
 }
 
 /// With no service: nobody does. Errors: of the first who says why the model cannot be run.

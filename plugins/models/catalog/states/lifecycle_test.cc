@@ -66,9 +66,11 @@ TEST(ModelLifecycle, FailedLoadsSayWhyAndLeaveNothing) {
        "m/1 UNAVAILABLE Invalid argument: autofill failed"},
       {[](CatalogBench& b) { b.put("m", R"(backend: "none")"); },
        "version 1 is at UNAVAILABLE state: Invalid argument: unable to find backend library for backend "
-       "'none', try specifying runtime on the model configuration. Enabled backends: 'fake';",
+       "'none', try specifying runtime on the model configuration. Enabled backends: 'fake'. A table of the manifest "
+       "adds one: [plugin.none] with use = \"backends/none\";",
        "m/1 UNAVAILABLE Invalid argument: unable to find backend library for backend 'none', try specifying "
-       "runtime on the model configuration. Enabled backends: 'fake'"},
+       "runtime on the model configuration. Enabled backends: 'fake'. A table of the manifest "
+       "adds one: [plugin.none] with use = \"backends/none\""},
       {[](CatalogBench& b) { b.put("m", R"(backend: "fake" sequence_batching { direct {} })"); },
        "version 1 is at UNAVAILABLE state: Unsupported: model 'm' needs a scheduler of kind "
        "'sequence_direct', no "
