@@ -6,7 +6,7 @@
 
 #include "atoll/core/guarded.h"
 #include "security/common/bearer_token.h"
-#include "security/common/secret_file.h"
+#include "security/common/identity_file.h"
 
 namespace atl::jwt {
 namespace {
@@ -16,17 +16,18 @@ constexpr std::string_view kEveryToken = "*";
 
 class JwtIdentity final : public Identity {
  public:
-  JwtIdentity(std::shared_ptr<const VerifiedToken> token, std::shared_ptr<const JwtSettings> settings, Clock& clock)
+  JwtIdentity(std::shared_ptr<const VerifiedToken> token, std::shared_ptr<const JwtSettings> settings,
+              Clock& clock)
       : token_(std::move(token)), settings_(std::move(settings)), clock_(clock) {}
   ~JwtIdentity() override = default;
 
   std::string_view name() const noexcept override { return token_->claims.name; }
   std::string_view tenant() const noexcept override { return token_->claims.tenant; }
   bool may(ApiCategory, std::string_view category, std::string_view model) const noexcept override {
-    return any([&](const security::Permissions& one) { return one.may(category, model); });
+    return any([&](const Permissions& one) { return one.may(category, model); });
   }
   bool may_all(ApiCategory, std::string_view category) const noexcept override {
-    return any([&](const security::Permissions& one) { return one.may_all(category); });
+    return any([&](const Permissions& one) { return one.may_all(category); });
   }
   bool holds() const noexcept override { return token_->holds(clock_.wall_ns() / kNsPerSecond); }
 
@@ -35,7 +36,8 @@ class JwtIdentity final : public Identity {
   bool any(Test&& test) const noexcept {
     const auto& granted = token_->claims.granted;
     return std::any_of(settings_->for_all.begin(), settings_->for_all.end(), test) ||
-           std::any_of(granted.begin(), granted.end(), [&](size_t i) { return test(settings_->permissions[i]); });
+           std::any_of(granted.begin(), granted.end(),
+                       [&](size_t i) { return test(settings_->permissions[i]); });
   }
 
   const std::shared_ptr<const VerifiedToken> token_;
@@ -60,8 +62,9 @@ Status read_permissions(const std::map<std::string, std::string>& entries, JwtSe
   for (const auto& [name, text] : entries) {
     const size_t equals = name.find('=');
     if (name != kEveryToken && (equals == 0 || equals == std::string::npos || equals + 1 == name.size()))
-      return invalid_argument("option 'permissions' has the name '", name, "', expected 'CLAIM=VALUE' or '*'");
-    Result<security::Permissions> permissions = security::Permissions::parse(text);
+      return invalid_argument("option 'permissions' has the name '", name,
+                              "', expected 'CLAIM=VALUE' or '*'");
+    Result<Permissions> permissions = Permissions::parse(text);
     if (!permissions.ok())
       return invalid_argument("option 'permissions', '", name, "': ", permissions.status().message());
     if (name == kEveryToken) {
@@ -75,12 +78,14 @@ Status read_permissions(const std::map<std::string, std::string>& entries, JwtSe
 }
 
 Status need_one(const std::vector<std::string>& values, const char* option, const char* why) {
-  const bool is_one = !values.empty() && std::none_of(values.begin(), values.end(), [](const auto& v) { return v.empty(); });
+  const bool is_one =
+      !values.empty() && std::none_of(values.begin(), values.end(), [](const auto& v) { return v.empty(); });
   return is_one ? Status() : invalid_argument("option '", option, "' needs at least one text: ", why);
 }
 
 Result<KeySet> read_keys(const std::string& path) {
-  Result<std::string> text = security::read_small_file(path);
+  Result<std::string> text =
+      security::read_identity_file({path, "key set", kKeySetBytesMax, /*is_private=*/false});
   if (!text.ok()) return std::move(text).status();
   Result<KeySet> set = parse_key_set(*text);
   if (!set.ok()) return invalid_argument("'", path, "': ", set.status().message());
@@ -102,7 +107,8 @@ Result<JwtSettings> read_settings(const Options& options) {
   claims.tenant_claim = options.get_string("tenant_claim");
   settings.verifier.remembered_max = static_cast<size_t>(options.get_int("remembered_tokens"));
   ATOLL_RETURN_IF_ERROR(need_one(claims.issuers, "issuers", "those whose tokens count"));
-  ATOLL_RETURN_IF_ERROR(need_one(claims.audiences, "audiences", "tokens for other services must not count here"));
+  ATOLL_RETURN_IF_ERROR(
+      need_one(claims.audiences, "audiences", "tokens for other services must not count here"));
   if (claims.name_claim.empty()) return invalid_argument("option 'name_claim' is empty");
   ATOLL_RETURN_IF_ERROR(read_permissions(options.get_map("permissions"), settings));
   Result<std::vector<Algorithm>> algorithms = read_algorithms(options.get_strings("algorithms"));

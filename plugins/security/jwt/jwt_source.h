@@ -11,7 +11,7 @@
 #include "atoll/core/options.h"
 #include "atoll/frontend/access.h"
 #include "atoll/lib/file_watch.h"
-#include "security/common/permissions.h"
+#include "atoll/lib/key_line.h"
 #include "security/jwt/token_verifier.h"
 
 namespace atl::jwt {
@@ -22,8 +22,8 @@ struct JwtSettings {
   int64_t poll_interval_ns = 0;
   VerifierSettings verifier;
   /// What each of verifier.claims.granting permits.
-  std::vector<security::Permissions> permissions;
-  std::vector<security::Permissions> for_all;  ///< what every valid token permits; none or one
+  std::vector<Permissions> permissions;
+  std::vector<Permissions> for_all;  ///< what every valid token permits; none or one
 };
 
 /// Errors: INVALID_ARGUMENT the first option that is wrong.

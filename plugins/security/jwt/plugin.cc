@@ -47,7 +47,9 @@ constexpr OptionTable kOptions{
             "What tokens permit: names 'CLAIM=VALUE', such as 'scope=infer' or 'groups=ml', or '*' for every token, each with permissions as in files of security/keys. A token has those of all its claims."),
     option_string_list("algorithms", {"RS256", "PS256", "ES256", "EdDSA"})
         .help("Signatures that count. Others than these four never do."),
-    option_duration("clock_skew", "60s").range("0s", "10m").help("By which the issuers' clocks may differ from this one."),
+    option_duration("clock_skew", "60s")
+        .range("0s", "10m")
+        .help("By which the issuers' clocks may differ from this one."),
     option_string("name_claim", "sub").help("Claim with the caller's name."),
     option_string("tenant_claim", "").help("Claim with the caller's tenant; empty: its name is its tenant."),
     option_int("remembered_tokens", 10000)

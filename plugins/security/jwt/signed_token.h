@@ -13,10 +13,10 @@ inline constexpr size_t kTokenBytesMax = 8 << 10;
 
 struct SignedToken {
   Algorithm algorithm = Algorithm::kRs256;
-  std::string key_id;           ///< empty: it names none
-  std::string_view text;        ///< what is signed; borrowed from the token
+  std::string key_id;     ///< empty: it names none
+  std::string_view text;  ///< what is signed; borrowed from the token
   std::string signature;
-  std::string claims;           ///< as they were signed: JSON, if whoever signed them is to be believed
+  std::string claims;  ///< as they were signed: JSON, if whoever signed them is to be believed
 };
 
 /// Whether this may be a token of this kind, and none of another: it has two dots.

@@ -55,7 +55,8 @@ Status check_audience(const CheckedValue& claims, const std::vector<std::string>
   if (audiences.empty()) return {};
   bool is_meant = false;
   if (const auto found = claims.FindMember("aud"); found != claims.MemberEnd())
-    for_each_text(found->value, [&](std::string_view one) { is_meant = is_meant || is_listed(one, audiences); });
+    for_each_text(found->value,
+                  [&](std::string_view one) { is_meant = is_meant || is_listed(one, audiences); });
   return is_meant ? Status() : invalid_argument("its 'aud' is none of those that are expected");
 }
 
@@ -72,7 +73,8 @@ Result<std::optional<int64_t>> read_time(const CheckedValue& claims, const char*
 Result<std::string> read_name(const CheckedValue& claims, const std::string& claim) {
   const auto name = text_member(claims, claim.c_str());
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
-  if (!name || name->empty() || name->size() > kNameBytesMax || std::any_of(name->begin(), name->end(), is_control))
+  if (!name || name->empty() || name->size() > kNameBytesMax ||
+      std::any_of(name->begin(), name->end(), is_control))
     return invalid_argument("its '", claim, "' is no text of 1 to ", kNameBytesMax, " bytes");
   return std::string(*name);
 }

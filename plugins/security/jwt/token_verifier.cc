@@ -54,7 +54,8 @@ std::shared_ptr<const VerifiedToken> TokenVerifier::remembered(const Digest& dig
 void TokenVerifier::remember(const Digest& digest, const std::shared_ptr<const VerifiedToken>& token) {
   std::lock_guard lock(mutex_);
   // The keys may have been exchanged while it was verified, and another thread may have been quicker.
-  if (keys_ == nullptr || keys_->hold != token->keys_hold || settings_.remembered_max == 0 || by_digest_.contains(digest))
+  if (keys_ == nullptr || keys_->hold != token->keys_hold || settings_.remembered_max == 0 ||
+      by_digest_.contains(digest))
     return;
   if (by_digest_.size() >= settings_.remembered_max) {
     by_digest_.erase(by_age_.back());

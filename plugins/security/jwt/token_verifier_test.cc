@@ -80,8 +80,8 @@ TEST_F(TokenVerifierTest, EachAlgorithmIsVerified) {
 }
 
 TEST_F(TokenVerifierTest, ATokenSaysWhoAndWhat) {
-  auto token = verifier.verify(
-      p256().token("ES256", claims(R"(,"scope":"read infer","groups":["x","ml team"],"scp":"administrator")")));
+  auto token = verifier.verify(p256().token(
+      "ES256", claims(R"(,"scope":"read infer","groups":["x","ml team"],"scp":"administrator")")));
   ASSERT_TRUE(token.ok());
   EXPECT_EQ((*token)->claims.name, "ann");
   EXPECT_EQ((*token)->claims.tenant, "ann");
@@ -100,9 +100,10 @@ TEST_F(TokenVerifierTest, NoSignatureAndSharedSecretsAreRefused) {
   const std::string secret = rsa().jwk();
   unsigned char mac[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
-  HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()), reinterpret_cast<const unsigned char*>(hs.data()),
-       hs.size(), mac, &size);
-  EXPECT_THAT(verdict(hs + "." + encode_base64url({reinterpret_cast<char*>(mac), size})), HasSubstr("algorithm"));
+  HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
+       reinterpret_cast<const unsigned char*>(hs.data()), hs.size(), mac, &size);
+  EXPECT_THAT(verdict(hs + "." + encode_base64url({reinterpret_cast<char*>(mac), size})),
+              HasSubstr("algorithm"));
 }
 
 TEST_F(TokenVerifierTest, TheKeyDecidesOfWhatKindTheSignatureIs) {
@@ -117,20 +118,24 @@ TEST_F(TokenVerifierTest, TheKeyDecidesOfWhatKindTheSignatureIs) {
 
 TEST_F(TokenVerifierTest, KeysThatTheTokenBringsAreNotLookedAt) {
   const TokenSigner stranger(Kind::kP256);
-  const std::string own_key = cat(R"(,"jwk":)", stranger.jwk(), R"(,"jku":"https://evil","x5u":"x","x5c":["x"])");
+  const std::string own_key =
+      cat(R"(,"jwk":)", stranger.jwk(), R"(,"jku":"https://evil","x5u":"x","x5c":["x"])");
   EXPECT_THAT(verdict(stranger.token("ES256", claims(), own_key)), HasSubstr("no key"));
   EXPECT_EQ(verdict(p256().token("ES256", claims(), own_key)), "OK");
 }
 
 TEST_F(TokenVerifierTest, ExtensionsThatHaveToBeUnderstoodAreRefused) {
-  EXPECT_THAT(verdict(p256().token("ES256", claims(), R"(,"crit":["b64"],"b64":false)")), HasSubstr("'crit'"));
+  EXPECT_THAT(verdict(p256().token("ES256", claims(), R"(,"crit":["b64"],"b64":false)")),
+              HasSubstr("'crit'"));
   EXPECT_THAT(verdict(p256().token("ES256", claims(), R"(,"zip":"DEF")")), HasSubstr("'zip'"));
 }
 
 TEST_F(TokenVerifierTest, SignaturesOfZerosAndOtherSizesAreRefused) {
-  const std::string text = encode_base64url(R"({"alg":"ES256","kid":"p"})") + "." + encode_base64url(claims());
+  const std::string text =
+      encode_base64url(R"({"alg":"ES256","kid":"p"})") + "." + encode_base64url(claims());
   for (const size_t size : {0, 1, 63, 64, 65, 72, 128})
-    EXPECT_THAT(verdict(cat(text, ".", encode_base64url(std::string(size, '\0')))), HasSubstr("no key")) << size;
+    EXPECT_THAT(verdict(cat(text, ".", encode_base64url(std::string(size, '\0')))), HasSubstr("no key"))
+        << size;
   std::string half = p256().signature(text);
   half.replace(0, 32, 32, '\0');
   EXPECT_THAT(verdict(cat(text, ".", encode_base64url(half))), HasSubstr("no key"));
@@ -156,11 +161,12 @@ TEST_F(TokenVerifierTest, MembersThatComeTwiceAreRefused) {
 TEST_F(TokenVerifierTest, FormsThatAreNoneAreRefused) {
   const std::string token = p256().token("ES256", claims());
   for (const std::string& wrong :
-       {std::string(), std::string("."), std::string(".."), std::string("..."), token + ".", "." + token, token + "=",
-        token + " ", " " + token, token.substr(0, token.rfind('.')), token + "\n", std::string("a.b.c"),
-        "e30." + token.substr(token.find('.') + 1)})
+       {std::string(), std::string("."), std::string(".."), std::string("..."), token + ".", "." + token,
+        token + "=", token + " ", " " + token, token.substr(0, token.rfind('.')), token + "\n",
+        std::string("a.b.c"), "e30." + token.substr(token.find('.') + 1)})
     EXPECT_NE(verdict(wrong), "OK") << wrong;
-  EXPECT_THAT(verdict(p256().token("ES256", claims(cat(",\"x\":\"", std::string(9000, 'x'), "\"")))), HasSubstr("larger"));
+  EXPECT_THAT(verdict(p256().token("ES256", claims(cat(",\"x\":\"", std::string(9000, 'x'), "\"")))),
+              HasSubstr("larger"));
   const std::string deep = cat(std::string(2000, '['), std::string(2000, ']'));
   EXPECT_EQ(verdict(p256().token("ES256", claims(cat(",\"x\":", deep)))), "OK") << "no stack is used up";
   EXPECT_NE(verdict(p256().token("ES256", "[1]")), "OK");
@@ -170,16 +176,22 @@ TEST_F(TokenVerifierTest, FormsThatAreNoneAreRefused) {
 TEST_F(TokenVerifierTest, WhatAClaimHasToBe) {
   const auto of = [&](const std::string& json) { return verdict(p256().token("ES256", json)); };
   const std::string expires = cat(R"("exp":)", kNow + 600);
-  EXPECT_THAT(of(cat(R"({"iss":"https://issuer/","aud":"atoll","sub":"a",)", expires, "}")), HasSubstr("'iss'"));
+  EXPECT_THAT(of(cat(R"({"iss":"https://issuer/","aud":"atoll","sub":"a",)", expires, "}")),
+              HasSubstr("'iss'"));
   EXPECT_THAT(of(cat(R"({"aud":"atoll","sub":"a",)", expires, "}")), HasSubstr("'iss'"));
-  EXPECT_THAT(of(cat(R"({"iss":["https://issuer"],"aud":"atoll","sub":"a",)", expires, "}")), HasSubstr("'iss'"));
-  EXPECT_THAT(of(cat(R"({"iss":"https://issuer","aud":"Atoll","sub":"a",)", expires, "}")), HasSubstr("'aud'"));
-  EXPECT_THAT(of(cat(R"({"iss":"https://issuer","aud":{"atoll":1},"sub":"a",)", expires, "}")), HasSubstr("'aud'"));
+  EXPECT_THAT(of(cat(R"({"iss":["https://issuer"],"aud":"atoll","sub":"a",)", expires, "}")),
+              HasSubstr("'iss'"));
+  EXPECT_THAT(of(cat(R"({"iss":"https://issuer","aud":"Atoll","sub":"a",)", expires, "}")),
+              HasSubstr("'aud'"));
+  EXPECT_THAT(of(cat(R"({"iss":"https://issuer","aud":{"atoll":1},"sub":"a",)", expires, "}")),
+              HasSubstr("'aud'"));
   EXPECT_THAT(of(cat(R"({"iss":"https://issuer","sub":"a",)", expires, "}")), HasSubstr("'aud'"));
   EXPECT_EQ(of(cat(R"({"iss":"https://issuer","aud":"atoll","sub":"a",)", expires, "}")), "OK");
   EXPECT_THAT(of(R"({"iss":"https://issuer","aud":"atoll","sub":"a"})"), HasSubstr("no 'exp'"));
-  for (const std::string& name : {std::string("\"\""), std::string("5"), std::string(R"("a\nb")"), cat("\"", std::string(257, 'a'), "\"")})
-    EXPECT_THAT(of(cat(R"({"iss":"https://issuer","aud":"atoll","sub":)", name, ",", expires, "}")), HasSubstr("'sub'"));
+  for (const std::string& name : {std::string("\"\""), std::string("5"), std::string(R"("a\nb")"),
+                                  cat("\"", std::string(257, 'a'), "\"")})
+    EXPECT_THAT(of(cat(R"({"iss":"https://issuer","aud":"atoll","sub":)", name, ",", expires, "}")),
+                HasSubstr("'sub'"));
 }
 
 TEST_F(TokenVerifierTest, TimesHoldWithinTheSkew) {
@@ -235,7 +247,8 @@ TEST_F(TokenVerifierTest, FewTokensAreRemembered) {
   }
   EXPECT_EQ(small.verify(tokens[2])->get(), first[2].get());
   EXPECT_EQ(small.verify(tokens[1])->get(), first[1].get());
-  EXPECT_NE(small.verify(tokens[0])->get(), first[0].get()) << "the one that was not used for the longest time went";
+  EXPECT_NE(small.verify(tokens[0])->get(), first[0].get())
+      << "the one that was not used for the longest time went";
 }
 
 TEST_F(TokenVerifierTest, ManyThreadsVerifyWhileKeysChange) {
@@ -253,7 +266,8 @@ TEST_F(TokenVerifierTest, ManyThreadsVerifyWhileKeysChange) {
 TEST_F(TokenVerifierTest, TokensOfOtherIssuersAreNotMine) {
   EXPECT_TRUE(verifier.is_mine(p256().token("ES256", claims())));
   EXPECT_FALSE(verifier.is_mine(p256().token("ES256", R"({"iss":"https://other"})")));
-  for (const char* other : {"", "abc", "a.b.c", "atk_me_012345"}) EXPECT_FALSE(verifier.is_mine(other)) << other;
+  for (const char* other : {"", "abc", "a.b.c", "atk_me_012345"})
+    EXPECT_FALSE(verifier.is_mine(other)) << other;
 }
 
 TEST(KeySets, WhatIsNoKeyIsTold) {
@@ -272,7 +286,8 @@ TEST(KeySets, WhatIsNoKeyIsTold) {
   EXPECT_THAT(why(R"({"kty":"RSA","n":"!!","e":"AQAB"})"), HasSubstr("'n'"));
   EXPECT_THAT(why(R"({"kty":"EC","crv":"P-384"})"), HasSubstr("P-256"));
   const std::string zeros = encode_base64url(std::string(32, '\0'));
-  EXPECT_THAT(why(cat(R"({"kty":"EC","crv":"P-256","x":")", zeros, R"(","y":")", zeros, "\"}")), HasSubstr("no point"));
+  EXPECT_THAT(why(cat(R"({"kty":"EC","crv":"P-256","x":")", zeros, R"(","y":")", zeros, "\"}")),
+              HasSubstr("no point"));
   EXPECT_THAT(why(R"({"kty":"OKP","crv":"X25519"})"), HasSubstr("Ed25519"));
   EXPECT_THAT(why(R"({"kty":"OKP","crv":"Ed25519","x":"AA"})"), HasSubstr("32 bytes"));
   EXPECT_THAT(why("5"), HasSubstr("no JSON object"));

@@ -19,7 +19,6 @@
 namespace atl::jwt {
 namespace {
 
-constexpr size_t kSetBytesMax = 1 << 20;
 constexpr size_t kKeysMax = 100;
 constexpr int kRsaBitsMin = 2048, kRsaBitsMax = 8192;
 /// Of a coordinate of P-256, and of a key of Ed25519.
@@ -106,8 +105,8 @@ Status check_use(const CheckedValue& json) {
   const auto is_verify = [](const CheckedValue& one) {
     return one.IsString() && std::string_view(one.GetString(), one.GetStringLength()) == "verify";
   };
-  const bool may_verify = operations->value.IsArray() && std::any_of(operations->value.Begin(),
-                                                                     operations->value.End(), is_verify);
+  const bool may_verify = operations->value.IsArray() &&
+                          std::any_of(operations->value.Begin(), operations->value.End(), is_verify);
   return may_verify ? Status() : invalid_argument("its 'key_ops' have no 'verify'");
 }
 
@@ -183,7 +182,8 @@ Result<VerificationKey> VerificationKey::parse(const CheckedValue& json) {
     if (!key.only_) return invalid_argument("its 'alg' is none of RS256, PS256, ES256 and EdDSA");
   }
   if (key.type_ == "oct") return invalid_argument("it is a shared secret: only public keys are used");
-  if (json.HasMember("d")) return invalid_argument("it is a private key: the file has to have public keys only");
+  if (json.HasMember("d"))
+    return invalid_argument("it is a private key: the file has to have public keys only");
   Result<KeyPointer> made = key.type_ == "RSA"   ? make_rsa(json)
                             : key.type_ == "EC"  ? make_p256(json)
                             : key.type_ == "OKP" ? make_ed25519(json)
@@ -233,8 +233,8 @@ bool VerificationKey::verify(Algorithm algorithm, std::string_view text,
 }
 
 Result<KeySet> parse_key_set(std::string_view text) {
-  if (text.size() > kSetBytesMax)
-    return invalid_argument("the key set has ", text.size(), " bytes, expected at most ", kSetBytesMax);
+  if (text.size() > kKeySetBytesMax)
+    return invalid_argument("the key set has ", text.size(), " bytes, expected at most ", kKeySetBytesMax);
   CheckedDocument document;
   if (!parse_object(text, document)) return invalid_argument("the key set is no JSON object");
   const auto list = document.FindMember("keys");

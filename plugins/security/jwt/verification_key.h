@@ -50,6 +50,8 @@ class VerificationKey {
   KeyPointer key_;
 };
 
+inline constexpr size_t kKeySetBytesMax = 1 << 20;
+
 /// The keys of a JSON web key set.
 struct KeySet {
   std::vector<VerificationKey> keys;

@@ -1,23 +1,19 @@
 #include "security/keys/key_file.h"
 
-#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <memory>
 
-#include "atoll/core/file_descriptor.h"
+#include "security/common/identity_file.h"
 
 namespace atl::keys {
 namespace {
 
 constexpr size_t kMostTokenBytes = 512;
-constexpr off_t kMostFileBytes = off_t{16} << 20;
+constexpr int64_t kMostFileBytes = int64_t{16} << 20;
+
 /// Null: OpenSSL has none, and every token is wrong.
 const EVP_MD* digest_method() noexcept {
   // Fetched once: a fetch takes longer than the digest. Never freed, as OpenSSL itself may end before this file.
@@ -30,32 +26,6 @@ bool digest_of(std::string_view text, Sha256* digest) noexcept {
   unsigned int bytes = 0;
   return method != nullptr &&
          EVP_Digest(text.data(), text.size(), digest->data(), &bytes, method, nullptr) == 1;
-}
-
-Result<std::string> read_private_file(const std::string& path) noexcept {
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  struct stat info {};
-  if (file.get() < 0 || ::fstat(file.get(), &info) != 0)
-    return invalid_argument("the file of keys '", path, "' cannot be read: ", std::strerror(errno));
-  if (!S_ISREG(info.st_mode)) return invalid_argument("'", path, "' is no file of keys, but something else");
-  if ((info.st_mode & S_IRWXO) != 0) {
-    return invalid_argument("the file of keys '", path,
-                            "' is open to all users of this machine, expected mode 0600 or 0640");
-  }
-  if (info.st_size > kMostFileBytes)
-    return invalid_argument("the file of keys '", path, "' has more than 16 MiB");
-  std::string text(static_cast<size_t>(info.st_size), '\0');
-  size_t got = 0;
-  while (got < text.size()) {
-    const ssize_t count = ::read(file.get(), text.data() + got, text.size() - got);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0)
-      return invalid_argument("the file of keys '", path, "' cannot be read: ", std::strerror(errno));
-    if (count == 0) break;
-    got += static_cast<size_t>(count);
-  }
-  text.resize(got);
-  return text;
 }
 
 }  // namespace
@@ -80,7 +50,8 @@ Result<std::shared_ptr<KeySet>> KeySet::parse(std::string_view text) noexcept {
 }
 
 Result<std::shared_ptr<KeySet>> KeySet::read(const std::string& path) noexcept {
-  Result<std::string> text = read_private_file(path);
+  Result<std::string> text =
+      security::read_identity_file({path, "file of keys", kMostFileBytes, /*is_private=*/true});
   if (!text.ok()) return std::move(text).status();
   Result<std::shared_ptr<KeySet>> keys = parse(text.value());
   if (!keys.ok()) return invalid_argument("the file of keys '", path, "', ", keys.status().message());

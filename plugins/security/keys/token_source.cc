@@ -1,26 +1,11 @@
 #include "security/keys/token_source.h"
 
-#include <strings.h>
-
 #include <array>
 #include <utility>
 
+#include "security/common/bearer_token.h"
+
 namespace atl::keys {
-namespace {
-
-constexpr std::string_view kScheme = "Bearer ";
-
-/// What is behind "Bearer"; empty: it is another scheme.
-std::string_view bearer_token(std::string_view header) noexcept {
-  if (header.size() < kScheme.size() || strncasecmp(header.data(), kScheme.data(), kScheme.size()) != 0)
-    return {};
-  header.remove_prefix(kScheme.size());
-  while (!header.empty() && header.front() == ' ') header.remove_prefix(1);
-  while (!header.empty() && header.back() == ' ') header.remove_suffix(1);
-  return header;
-}
-
-}  // namespace
 
 TokenSource::TokenSource(Host& host, std::string path, bool opens_probes, int64_t poll_interval_ns)
     : host_(host),
@@ -58,7 +43,7 @@ Result<IdentityOutcome> TokenSource::identify(const AccessQuestion& question,
   std::array<std::string_view, 1> headers;
   const size_t count = question.head.find("authorization", headers);
   if (count > 1) return make_status(Code::kUnauthenticated, "several credentials");
-  const std::string_view token = count == 0 ? std::string_view() : bearer_token(headers[0]);
+  const std::string_view token = count == 0 ? std::string_view() : security::bearer_token(headers[0]);
   if (!token.starts_with("atk_")) return IdentityOutcome::kNotMine;
   *identity = KeySet::find(*keys, token);
   if (*identity == nullptr) return make_status(Code::kUnauthenticated, "no such token");

@@ -19,8 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // A function that both libprotobuf and TensorFlow have under this name.
-constexpr char kProtobufFunction[] =
-    "_ZN6google8protobuf8internal20RepeatedPtrFieldBase14InternalExtendEi";
+constexpr char kProtobufFunction[] = "_ZN6google8protobuf8internal20RepeatedPtrFieldBase14InternalExtendEi";
 
 std::mutex g_open;  // guards the following two while they are filled
 TfApi g_api;
@@ -71,7 +70,8 @@ const TfApi& tf() noexcept { return g_api; }
 
 std::vector<std::string> library_files(const std::string& own_file) {
   std::vector<std::string> files;
-  for (const std::string& packages : backends::python_package_folders(backends::PythonSearch::of_process(own_file)))
+  for (const std::string& packages :
+       backends::python_package_folders(backends::PythonSearch::of_process(own_file)))
     files.push_back((fs::path(packages) / "tensorflow" / kLibraryName).string());
   const auto add_engine = [&](const fs::path& atoll) {
     std::string file = (atoll / "engines" / "tensorflow" / kLibraryName).lexically_normal().string();
@@ -124,9 +124,10 @@ Result<const TfApi*> open_tensorflow(const std::vector<std::string>& files) noex
     g_is_open = true;
     return &g_api;
   }
-  return unusable(cat("there is none of ", looked,
-                      "; to get it: pip install tensorflow-cpu, or etc/dev/build release backends/tensorflow, or set "
-                      "the option library of backends/tensorflow"));
+  return unusable(
+      cat("there is none of ", looked,
+          "; to get it: pip install tensorflow-cpu, or etc/dev/build release backends/tensorflow, or set "
+          "the option library of backends/tensorflow"));
 } catch (const std::exception& error) {
   return unusable(error.what());
 }

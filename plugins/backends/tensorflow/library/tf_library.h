@@ -23,8 +23,8 @@ void quiet_tensorflow() noexcept;
 
 /// What the process has that TensorFlow cannot be loaded beside in the usual way.
 struct ProcessSymbols {
-  bool has_protobuf = false;       ///< in the global scope: TensorFlow, which has one of its own, would call it
-  bool has_other_malloc = false;   ///< another one than the C library's
+  bool has_protobuf = false;  ///< in the global scope: TensorFlow, which has one of its own, would call it
+  bool has_other_malloc = false;  ///< another one than the C library's
 
   static ProcessSymbols of_process() noexcept;
 };

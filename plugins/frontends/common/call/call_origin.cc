@@ -11,7 +11,8 @@ Result<CallOrigin> read_origin(const HttpExchange& exchange, const TenantHeader&
   CallOrigin head;
   head.category_name = category;
   for (uint32_t i = 0; i < kApiCategoryCount; ++i) {
-    if (category == api_category_name(static_cast<ApiCategory>(i))) head.category = static_cast<ApiCategory>(i);
+    if (category == api_category_name(static_cast<ApiCategory>(i)))
+      head.category = static_cast<ApiCategory>(i);
   }
   head.identity = exchange.identity();
   bool has_tenant = false;

@@ -81,8 +81,8 @@ bool Connection::ask_access(const AccessPoint& access) {
     (void)head.find(kAuthorization, {&credential, 1});
     credential_ = credential;
   }
-  const bool settled = access_.ask(
-      access, {category, name, CallProtocol::kHttp, head, verdict.is_probe}, post, this);
+  const bool settled =
+      access_.ask(access, {category, name, CallProtocol::kHttp, head, verdict.is_probe}, post, this);
   return settled && take_access();
 }
 

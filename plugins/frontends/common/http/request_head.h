@@ -31,9 +31,9 @@ struct RequestHead {
   std::string_view accept_encoding;
   std::string_view traceparent;
   std::string_view tracestate;
-  std::string_view caller;          ///< who sent it, as access control found; empty: not known
+  std::string_view caller;             ///< who sent it, as access control found; empty: not known
   const Identity* identity = nullptr;  ///< what that one may do; null: there are no identities
-  std::vector<HeaderField> fields;  ///< all of them, in order
+  std::vector<HeaderField> fields;     ///< all of them, in order
 
   /// Ready for the next request; keeps memory.
   void reset() noexcept {

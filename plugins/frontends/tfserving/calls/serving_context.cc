@@ -10,7 +10,8 @@ namespace atl::frontends::tfserving {
 
 Result<int64_t> ServingContext::version_of(const CallTarget& target, const CallOrigin& origin) const {
   if (!target.label.empty()) {
-    const auto version = origin.may_use(target.model) ? router.labelled(target.model, target.label) : std::nullopt;
+    const auto version =
+        origin.may_use(target.model) ? router.labelled(target.model, target.label) : std::nullopt;
     if (version) return *version;
     return invalid_argument("Unrecognized servable version label: ", target.label);
   }
@@ -19,7 +20,8 @@ Result<int64_t> ServingContext::version_of(const CallTarget& target, const CallO
   const char* const end = target.version.data() + target.version.size();
   const auto [stop, error] = std::from_chars(target.version.data(), end, version);
   if (error != std::errc() || stop != end || version < 0)
-    return invalid_argument("the version '", target.version, "' is not a number from 0 to 9223372036854775807");
+    return invalid_argument("the version '", target.version,
+                            "' is not a number from 0 to 9223372036854775807");
   return version;
 }
 

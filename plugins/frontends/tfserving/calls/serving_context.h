@@ -19,7 +19,7 @@ struct ServingContext {
   ModelCatalog& catalog;
   RouterSlot& router;
   Followed<Tracing>& tracing;
-  uint64_t max_elements = 0;     ///< of the inputs of one call
+  uint64_t max_elements = 0;       ///< of the inputs of one call
   bool has_kserve_status = false;  ///< a model's status has KServe's fields, too
 
   /// The version that the path names; ModelCatalog::kLatest: none. Errors: INVALID_ARGUMENT no number, no such label.

@@ -21,8 +21,8 @@ namespace atl::frontends::tfserving {
 class TensorCall {
  public:
   /// Answers the exchange, now or later. [any] \param pass  of the plugin's gate, kept until the end
-  static void start(const ServingContext& context, HttpExchange& exchange, const CallTarget& target, CallOrigin origin,
-                    Pass pass);
+  static void start(const ServingContext& context, HttpExchange& exchange, const CallTarget& target,
+                    CallOrigin origin, Pass pass);
 
  private:
   class Item;

@@ -24,9 +24,11 @@ ClaimSettings claim_settings() {
 TokenVerifier& verifier() {
   static atl::test::FakeClock clock;
   static TokenVerifier* const made = [] {
-    static const TokenSigner rsa(TokenSigner::Kind::kRsa), p256(TokenSigner::Kind::kP256), ed(TokenSigner::Kind::kEd25519);
+    static const TokenSigner rsa(TokenSigner::Kind::kRsa), p256(TokenSigner::Kind::kP256),
+        ed(TokenSigner::Kind::kEd25519);
     auto* const all = new TokenVerifier(
-        {claim_settings(), {Algorithm::kRs256, Algorithm::kPs256, Algorithm::kEs256, Algorithm::kEdDsa}, 10}, clock);
+        {claim_settings(), {Algorithm::kRs256, Algorithm::kPs256, Algorithm::kEs256, Algorithm::kEdDsa}, 10},
+        clock);
     all->set_keys(std::move(parse_key_set(key_set({rsa.jwk(), p256.jwk(), ed.jwk()}))->keys));
     return all;
   }();
@@ -38,17 +40,14 @@ void check(std::string_view token) {
   if (verifier().verify(token).ok()) std::abort();
 }
 
-}  // namespace
-
-void fuzz_one(std::string_view input) {
-  if (input.empty()) return;
-  const std::string_view rest = input.substr(1);
-  switch (input[0] % 5) {
+void read(unsigned kind, std::string_view rest) {
+  switch (kind) {
     case 0:
       return check(rest);
     case 1: {
       const size_t cut = rest.size() / 2;
-      return check(encode_base64url(rest.substr(0, cut)) + "." + encode_base64url(rest.substr(cut)) + ".AAAA");
+      return check(encode_base64url(rest.substr(0, cut)) + "." + encode_base64url(rest.substr(cut)) +
+                   ".AAAA");
     }
     case 2: {
       auto claims = read_claims(rest, claim_settings(), 0);
@@ -65,4 +64,11 @@ void fuzz_one(std::string_view input) {
       if (bytes && encode_base64url(*bytes) != rest) std::abort();
     }
   }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size != 0) read(data[0] % 5, {reinterpret_cast<const char*>(data) + 1, size - 1});
+  return 0;
 }

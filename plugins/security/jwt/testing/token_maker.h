@@ -18,8 +18,9 @@ namespace atl::jwt {
 
 inline std::string encode_base64url(std::string_view bytes) {
   std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');
-  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
-                                   reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
+  const int size =
+      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                      reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
   text.resize(static_cast<size_t>(size));
   while (text.ends_with('=')) text.pop_back();
   for (char& c : text) c = c == '+' ? '-' : c == '/' ? '_' : c;
@@ -51,15 +52,16 @@ class TokenSigner {
       EVP_PKEY_get_raw_public_key(key_.get(), reinterpret_cast<unsigned char*>(x.data()), &size);
       return cat(R"({"kty":"OKP","crv":"Ed25519","x":")", encode_base64url(x), "\"", more, "}");
     }
-    return cat(R"({"kty":"RSA","n":")", number(OSSL_PKEY_PARAM_RSA_N, 0), R"(","e":")", number(OSSL_PKEY_PARAM_RSA_E, 0),
-               "\"", more, "}");
+    return cat(R"({"kty":"RSA","n":")", number(OSSL_PKEY_PARAM_RSA_N, 0), R"(","e":")",
+               number(OSSL_PKEY_PARAM_RSA_E, 0), "\"", more, "}");
   }
 
   /// \param pss  with RSA: PS256 in place of RS256
   std::string signature(std::string_view text, bool pss = false) const {
     const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
     EVP_PKEY_CTX* options = nullptr;
-    EVP_DigestSignInit(context.get(), &options, kind_ == Kind::kEd25519 ? nullptr : EVP_sha256(), nullptr, key_.get());
+    EVP_DigestSignInit(context.get(), &options, kind_ == Kind::kEd25519 ? nullptr : EVP_sha256(), nullptr,
+                       key_.get());
     if (pss) {
       EVP_PKEY_CTX_set_rsa_padding(options, RSA_PKCS1_PSS_PADDING);
       EVP_PKEY_CTX_set_rsa_pss_saltlen(options, RSA_PSS_SALTLEN_DIGEST);
@@ -73,9 +75,11 @@ class TokenSigner {
   }
 
   /// A token in its compact form. \param algorithm  written into the head; PS256 is also what is done
-  std::string token(const std::string& algorithm, const std::string& claims, const std::string& more_head = {}) const {
-    const std::string text = cat(encode_base64url(cat(R"({"alg":")", algorithm, R"(","typ":"JWT")", more_head, "}")), ".",
-                                 encode_base64url(claims));
+  std::string token(const std::string& algorithm, const std::string& claims,
+                    const std::string& more_head = {}) const {
+    const std::string text =
+        cat(encode_base64url(cat(R"({"alg":")", algorithm, R"(","typ":"JWT")", more_head, "}")), ".",
+            encode_base64url(claims));
     return cat(text, ".", encode_base64url(signature(text, algorithm == "PS256")));
   }
 
