@@ -211,7 +211,7 @@ TEST_F(IdentityTest, WrongCredentialsOfOneAddressAreLimited) {
   EXPECT_EQ(answer({}).code(), Code::kUnauthenticated) << "who presents nothing is no guesser";
   EXPECT_TRUE(answer(bearer("a")).ok());
   check_.forget();
-  host_.clock().advance(kNsPerSecond);
+  host_.fake_clock().advance(kNsPerSecond);
   EXPECT_EQ(answer(bearer("x")).code(), Code::kUnauthenticated);
   withdraw("one");
 }
