@@ -130,6 +130,15 @@ def test_graphdef(repository, client):
     np.testing.assert_array_equal(answer.as_numpy(config["output"][0]["name"]), 5 * x)
 
 
+def test_graphdef_with_the_names_that_tensorflows_users_write(repository, client):
+    models.add_model(repository, "graph_x", "model.graphdef", models.tf_graph(6.0), config=(
+        'platform: "tensorflow_graphdef" max_batch_size: 4 input { name: "x" data_type: TYPE_FP32 dims: 3 }\n'
+        'output { name: "y" data_type: TYPE_FP32 dims: 3 }\n'))
+    client.load_model("graph_x")
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(client.infer("graph_x", [given("x", x)]).as_numpy("y"), 6 * x)
+
+
 @pytest.mark.parametrize("name, content, expected", [
     ("model.onnx", b"not a model", "first bytes are not those of an ONNX file"),
     ("model.onnx", b"\x08\x07 but no model", "cannot be read as ONNX"),

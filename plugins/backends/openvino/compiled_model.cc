@@ -53,11 +53,11 @@ Result<std::shared_ptr<OvCompilation>> OvCompiled::compile() const {
   const OvCompiledModel* const raw = compiled->model.get();
   for (const OvInputPlan& input : plan_.inputs) {
     ATOLL_RETURN_IF_ERROR(openvino::make(compiled->inputs.emplace_back(),
-                                         api().ov_compiled_model_input_by_name, raw, input.name.c_str()));
+                                         api().ov_compiled_model_input_by_name, raw, input.port.c_str()));
   }
   for (const OvOutputPlan& output : plan_.outputs) {
     ATOLL_RETURN_IF_ERROR(openvino::make(compiled->outputs.emplace_back(),
-                                         api().ov_compiled_model_output_by_name, raw, output.name.c_str()));
+                                         api().ov_compiled_model_output_by_name, raw, output.port.c_str()));
   }
   compiled->is_run_apart = is_run_apart(*raw);
   compiled->number = compilations_ + 1;

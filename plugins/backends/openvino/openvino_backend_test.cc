@@ -201,6 +201,19 @@ TEST_F(OpenVinoTest, PaddedBatchesHaveOneSize) {
   EXPECT_EQ(two.response().find("OUTPUT0")->bytes, atl::test::bytes_of<float>({24, 25, 26, 37, 38, 39}));
 }
 
+TEST_F(OpenVinoTest, ATensorOfATensorFlowGraphHasItsOperationsName) {
+  ASSERT_TRUE(
+      load(
+          "<net>\ninput x:0 4 -1\noutput y:0 4 -1\nop identity\n</net>",
+          "input { name: 'x' data_type: TYPE_FP32 dims: -1 } output { name: 'y' data_type: TYPE_FP32 dims: -1 }")
+          .ok());
+  TestRequest request;
+  request.add_input<float>("x", DataType::kFp32, {2}, {1, 2});
+  request.add_output("y");
+  execute({&request});
+  EXPECT_EQ(request.response().find("y")->bytes, atl::test::bytes_of<float>({1, 2}));
+}
+
 TEST_F(OpenVinoTest, StateBelongsToASequence) {
   const std::string model = "<net>\n<layer type=\"ReadValue\"/>\ninput A 4 1\noutput B 4 1\nop total\n</net>";
   ASSERT_TRUE(

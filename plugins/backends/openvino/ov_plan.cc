@@ -46,13 +46,13 @@ Status check_features(const inference::ModelConfig& config) {
 }
 
 /// Sets the shapes of inputs, in which -1 is variable.
-Status reshape(const OvModel& model, const std::vector<GivenInput>& inputs,
+Status reshape(const OvModel& model, const std::vector<std::string>& ports,
                std::vector<std::vector<int64_t>>& shapes) {
   std::vector<const char*> names;
   std::vector<std::vector<OvDimension>> dims;
   std::vector<OvPartialShape> partial;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    names.push_back(inputs[i].name.c_str());
+  for (size_t i = 0; i < ports.size(); ++i) {
+    names.push_back(ports[i].c_str());
     std::vector<OvDimension>& of_input = dims.emplace_back();
     for (const int64_t dim : shapes[i]) of_input.push_back({dim == kAnyDim ? 0 : dim, dim});
   }
@@ -70,9 +70,11 @@ Status shape_inputs(const inference::ModelConfig& config, const OvSettings& sett
   const bool pads = settings.pads_batches && batches;
   if (!pads && !settings.reshapes_inputs) return {};
   std::vector<std::vector<int64_t>> shapes;
+  std::vector<std::string> ports;
   for (const GivenInput& input : given) {
     auto port = find_input(model, input.name);
     if (!port.ok()) return {};  // said with more words by whoever plans the inputs
+    ports.push_back(port->port);
     std::vector<int64_t>& shape = shapes.emplace_back(port->dims);
     if (settings.reshapes_inputs && input.dims) {
       shape = *input.dims;
@@ -80,7 +82,7 @@ Status shape_inputs(const inference::ModelConfig& config, const OvSettings& sett
     }
     if (pads && !shape.empty()) shape[0] = config.max_batch_size();
   }
-  Status status = reshape(model, given, shapes);
+  Status status = reshape(model, ports, shapes);
   if (status.ok()) return {};
   return invalid_argument("the model's inputs cannot be reshaped: ", status.message());
 }
@@ -105,6 +107,7 @@ Status plan_inputs(const inference::ModelConfig& config, const OvModel& model,
     }
     OvInputPlan planned;
     planned.name = input.name;
+    planned.port = port->port;
     planned.datatype = port->datatype;
     planned.scalar = port->has_rank && port->dims.empty();
     planned.element_type = port->element_type;
@@ -133,7 +136,8 @@ Result<OvOutputPlan> plan_output(const inference::ModelConfig& config, const OvM
                             "', allowed outputs are: ", names_of(signature.outputs));
   }
   ATOLL_RETURN_IF_ERROR(check_tensor(config, "output", name, datatype, dims, *port));
-  return OvOutputPlan{name, port->datatype, port->has_rank && port->dims.empty(), is_state(config, name)};
+  return OvOutputPlan{name, port->port, port->datatype, port->has_rank && port->dims.empty(),
+                      is_state(config, name)};
 }
 
 Status plan_outputs(const inference::ModelConfig& config, const OvModel& model, const OvSignature& signature,

@@ -13,6 +13,7 @@
 namespace atl::openvino {
 
 struct OvInputPlan : backends::InputRule {
+  std::string port;  ///< OvPortInfo::port
   OvElementType element_type = 0;
   bool has_rank = true;
   std::vector<int64_t> dims;  ///< as the model declares them, with the batch dimension; -1: variable
@@ -20,6 +21,7 @@ struct OvInputPlan : backends::InputRule {
 
 struct OvOutputPlan {
   std::string name;
+  std::string port;  ///< OvPortInfo::port
   DataType datatype = DataType::kInvalid;
   bool scalar = false;  ///< the model gives rank 0 where the configuration says [1]
   bool state = false;   ///< the sequence's next request gets it as an input

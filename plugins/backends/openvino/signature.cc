@@ -23,7 +23,7 @@ Result<OvPortInfo> read_port(const OvPort& port) {
   OvPortInfo info;
   char* name = nullptr;
   if (api().ov_port_get_any_name(&port, &name) == 0 && name != nullptr) {
-    info.name = name;
+    info.name = info.port = name;
     api().ov_free(name);
   }
   ATOLL_RETURN_IF_ERROR(check(api().ov_port_get_element_type(&port, &info.element_type)));
@@ -52,9 +52,16 @@ Status read_ports(const OvModel& model, Count count_ports, Get get_port, std::ve
 template <class Find>
 Result<OvPortInfo> find_port(const OvModel& model, Find find, const std::string& name) {
   Handle<OvPort> port;
-  ATOLL_RETURN_IF_ERROR(make(port, find, &model, name.c_str()));
+  std::string found = name;
+  Status status = make(port, find, &model, found.c_str());
+  if (!status.ok()) {
+    found += ":0";
+    if (!make(port, find, &model, found.c_str()).ok()) return status;
+  }
   auto info = read_port(*port);
-  if (info.ok()) info->name = name;
+  if (!info.ok()) return info;
+  info->name = name;
+  info->port = std::move(found);
   return info;
 }
 

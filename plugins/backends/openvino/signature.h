@@ -15,6 +15,7 @@ namespace atl::openvino {
 /// An input or an output.
 struct OvPortInfo {
   std::string name;  ///< empty: it has none
+  std::string port;  ///< the name by which OpenVINO finds it: "x:0" of a TensorFlow graph whose users say "x"
   DataType datatype = DataType::kInvalid;
   OvElementType element_type = 0;
   bool has_rank = true;       ///< false: the model does not say how many dimensions there are
@@ -32,7 +33,8 @@ struct OvSignature {
 /// Errors: INTERNAL those of the library.
 Result<OvSignature> read_signature(const OvModel& model) noexcept;
 
-/// The input or output that has this name among its names: a port can have several, and a folded one has that of another.
+/// The input or output that has this name, or "NAME:0", among its names: a port can have several, and a folded one has that of
+/// another.
 /// \returns an error if there is none
 Result<OvPortInfo> find_input(const OvModel& model, const std::string& name) noexcept;
 Result<OvPortInfo> find_output(const OvModel& model, const std::string& name) noexcept;

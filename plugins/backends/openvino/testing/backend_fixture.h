@@ -33,6 +33,7 @@ inline constexpr char kAddConfig[] = R"(max_batch_size: 4
     input { name: 'INPUT0' data_type: TYPE_FP32 dims: 3 } input { name: 'INPUT1' data_type: TYPE_FP32 dims: 3 }
     output { name: 'OUTPUT0' data_type: TYPE_FP32 dims: 3 })";
 
+#ifdef ATOLL_OPENVINO_DOUBLE
 inline OvDoubleCounts counts() {
   // The double is open already, so that this is the same one.
   void* const library = ::dlopen(ATOLL_OPENVINO_DOUBLE, RTLD_NOW | RTLD_LOCAL);
@@ -49,6 +50,7 @@ inline OvBackendSettings settings_on_double(uint32_t threads = 2) {
   settings.defaults.threads = threads;
   return settings;
 }
+#endif
 
 /// Writes <folder>/<name>/1/<file>.
 inline ModelSource write_model(const std::filesystem::path& folder, const std::string& name,
@@ -73,7 +75,9 @@ inline ModelSource write_model(const std::filesystem::path& folder, const std::s
 
 class OpenVinoTest : public ::testing::Test {
  protected:
+#ifdef ATOLL_OPENVINO_DOUBLE
   void SetUp() override { backend_.set(settings_on_double()); }
+#endif
 
   ModelSource source(const std::string& model, const std::string& config,
                      const std::string& file = "model.xml") {
