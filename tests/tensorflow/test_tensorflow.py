@@ -13,8 +13,6 @@ from support import tensorflow_models as tf
 from support.server import Server
 from tritonclient.utils import InferenceServerException
 
-pytestmark = pytest.mark.skipif(not tf.LIBRARY.exists(), reason=f"left out: TensorFlow is not there ({tf.LIBRARY}); "
-                                "etc/dev/build release backends/tensorflow brings it")
 TENSORFLOW = ('plugin.tensorflow.use="backends/tensorflow"',)  # finds its library by itself
 CONTROL = ('plugin.control.use="control/explicit"', "plugin.models.strict_readiness=false")
 TYPES = {"BOOL": tf.BOOL, "UINT8": tf.UINT8, "UINT16": tf.UINT16, "UINT32": tf.UINT32, "UINT64": tf.UINT64, "INT8": tf.INT8,
@@ -206,8 +204,6 @@ def test_what_is_no_model_is_told(server, client, repository, content, text):
 
 def test_a_net_with_variables_answers_as_its_twin_in_onnx(client, repository):
     folder = tf.basic_pitch_folder()
-    if folder is None:
-        pytest.skip("left out: the package basic-pitch cannot be fetched")
     (repository / "pitch" / "1").mkdir(parents=True)
     shutil.copytree(folder / "nmp", repository / "pitch" / "1" / "model.savedmodel")
     (repository / "twin" / "1").mkdir(parents=True)

@@ -20,13 +20,15 @@ constexpr OptionTable kOptions{
               "may use (affinity, container quota)."),
     option_int("inter_op_threads", -1)
         .range(-1, 1024)
-        .help("Threads that run operations side by side, for models that do not say; -1: none, the thread of the "
-              "instance runs them, which is faster for small models; 0: one a CPU."),
+        .help(
+            "Threads that run operations side by side, for models that do not say; -1: none, the thread of the "
+            "instance runs them, which is faster for small models; 0: one a CPU."),
     option_bool("gpu_instances_on_cpu", false)
         .help("Instances of KIND_GPU run on the CPU. Else a model that has some fails to load."),
     option_string("library", "")
-        .help("File libtensorflow_cc.so.2, with libtensorflow_framework.so.2 beside it; empty: that of the user's "
-              "Python package tensorflow, or else that of the installation (lib/atoll/engines/tensorflow)."),
+        .help(
+            "File libtensorflow_cc.so.2, with libtensorflow_framework.so.2 beside it; empty: that of the user's "
+            "Python package tensorflow, or else that of the installation (lib/atoll/engines/tensorflow)."),
 };
 
 class TensorFlowPlugin final : public Plugin {
@@ -38,10 +40,11 @@ class TensorFlowPlugin final : public Plugin {
     const std::string& library = options.get_string("library");
     const auto threads = static_cast<int>(options.get_int("intra_op_threads"));
     quiet_tensorflow();
-    backend_.open(library.empty() ? library_files(backends::own_file().string()) : std::vector<std::string>{library},
-                  {.intra_op_threads = threads == 0 ? static_cast<int>(usable_cpus()) : threads,
-                   .inter_op_threads = static_cast<int>(options.get_int("inter_op_threads")),
-                   .gpu_instances_on_cpu = options.get_bool("gpu_instances_on_cpu")});
+    backend_.open(
+        library.empty() ? library_files(backends::own_file().string()) : std::vector<std::string>{library},
+        {.intra_op_threads = threads == 0 ? static_cast<int>(usable_cpus()) : threads,
+         .inter_op_threads = static_cast<int>(options.get_int("inter_op_threads")),
+         .gpu_instances_on_cpu = options.get_bool("gpu_instances_on_cpu")});
     return {};
   }
   Backend& backend() noexcept { return backend_; }
@@ -58,14 +61,15 @@ void check_options(OptionCheck& check) {
 
 }  // namespace
 
-ATOLL_PLUGIN(TensorFlowPlugin, {.name = "backends/tensorflow",
-                                .version = "1.0.0",
-                                .license = "Apache-2.0",
-                                .help = "Runs SavedModels and GraphDefs on CPUs with TensorFlow.",
-                                // TensorFlow stays in the process, and frees texts by a function of the plugin.
-                                .flags = ATOLL_PLUGIN_RESIDENT,
-                                .provides = {provide<Backend, &TensorFlowPlugin::backend>()},
-                                .options = kOptions,
-                                .check = &check_options});
+ATOLL_PLUGIN(TensorFlowPlugin,
+             {.name = "backends/tensorflow",
+              .version = "1.0.0",
+              .license = "Apache-2.0",
+              .help = "Runs SavedModels and GraphDefs on CPUs with TensorFlow.",
+              // TensorFlow stays in the process, and frees texts by a function of the plugin.
+              .flags = ATOLL_PLUGIN_RESIDENT,
+              .provides = {provide<Backend, &TensorFlowPlugin::backend>()},
+              .options = kOptions,
+              .check = &check_options});
 
 }  // namespace atl::tensorflow

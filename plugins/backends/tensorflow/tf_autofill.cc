@@ -47,18 +47,21 @@ bool is_ragged(const ModelConfig& config) {
   return std::ranges::any_of(config.input(), [](const auto& input) { return input.allow_ragged_batch(); });
 }
 
-Status fill_max_batch_size(ModelConfig& config, const TfSignature& signature, int64_t default_max_batch_size) {
+Status fill_max_batch_size(ModelConfig& config, const TfSignature& signature,
+                           int64_t default_max_batch_size) {
   BatchHints hints;
   hints.add(config.input(), signature.inputs);
   hints.add(config.output(), signature.outputs);
   if (is_ragged(config)) {
     hints = {true, false};
   } else if (hints.yes && hints.no) {
-    return fill_error(config,
-                      "some tensors are written with the batch dimension and some without; expected all without it, or a "
-                      "model that does not batch");
+    return fill_error(
+        config,
+        "some tensors are written with the batch dimension and some without; expected all without it, or a "
+        "model that does not batch");
   }
-  const bool can_batch = hints.yes || (begins_with_batch(signature.inputs) && begins_with_batch(signature.outputs));
+  const bool can_batch =
+      hints.yes || (begins_with_batch(signature.inputs) && begins_with_batch(signature.outputs));
   if (!can_batch && config.max_batch_size() > 0) {
     return fill_error(config, "model does not support batching while non-zero max_batch_size is specified");
   }
@@ -81,8 +84,9 @@ Status fill_tensor(const ModelConfig& config, const TfTensorInfo& info, Tensor& 
     tensor.set_data_type(static_cast<inference::DataType>(info.datatype()));
   if (!tensor.dims().empty()) return {};
   if (info.unknown_rank) {
-    return fill_error(config, cat("tensor '", info.name, "': the model says nothing of its shape, expected dims in the "
-                                                         "configuration"));
+    return fill_error(config, cat("tensor '", info.name,
+                                  "': the model says nothing of its shape, expected dims in the "
+                                  "configuration"));
   }
   const bool batches = config.max_batch_size() > 0;
   for (size_t i = batches ? 1 : 0; i < info.dims.size(); ++i) tensor.add_dims(info.dims[i]);
@@ -96,21 +100,26 @@ Status fill_tensor(const ModelConfig& config, const TfTensorInfo& info, Tensor& 
 bool is_made(const ModelConfig& config, const std::string& input) {
   const auto names_it = [&](const auto& list) { return std::ranges::find(list, input) != list.end(); };
   const auto& sequences = config.sequence_batching();
-  return std::ranges::any_of(config.batch_input(), [&](const auto& one) { return names_it(one.target_name()); }) ||
-         std::ranges::any_of(sequences.control_input(), [&](const auto& one) { return one.name() == input; }) ||
+  return std::ranges::any_of(config.batch_input(),
+                             [&](const auto& one) { return names_it(one.target_name()); }) ||
+         std::ranges::any_of(sequences.control_input(),
+                             [&](const auto& one) { return one.name() == input; }) ||
          std::ranges::any_of(sequences.state(), [&](const auto& one) { return one.input_name() == input; });
 }
 
 template <class Tensors>
 auto* find_written(Tensors* tensors, const std::string& name) {
-  const auto found = std::ranges::find_if(*tensors, [&](const auto& tensor) { return tensor.name() == name; });
+  const auto found =
+      std::ranges::find_if(*tensors, [&](const auto& tensor) { return tensor.name() == name; });
   return found == tensors->end() ? nullptr : &*found;
 }
 
-Status check_type(const char* kind, std::string_view name, inference::DataType written, const TfTensorInfo& info) {
+Status check_type(const char* kind, std::string_view name, inference::DataType written,
+                  const TfTensorInfo& info) {
   if (static_cast<int>(written) == static_cast<int>(info.datatype())) return {};
-  return invalid_argument("unexpected datatype ", data_type_name(static_cast<DataType>(static_cast<uint32_t>(written))),
-                          " for ", kind, " '", name, "', expecting ", info.type_text());
+  return invalid_argument("unexpected datatype ",
+                          data_type_name(static_cast<DataType>(static_cast<uint32_t>(written))), " for ",
+                          kind, " '", name, "', expecting ", info.type_text());
 }
 
 /// \param dims  what the backend sees of the tensor, without the batch dimension

@@ -35,7 +35,8 @@ Result<int64_t> default_max_batch_size(const ModelSource& source) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size())
-    return invalid_argument("backend setting 'default-max-batch-size': found '", text, "', expected an integer");
+    return invalid_argument("backend setting 'default-max-batch-size': found '", text,
+                            "', expected an integer");
   return value;
 }
 
@@ -45,7 +46,8 @@ bool is_graph_def(const inference::ModelConfig& config) { return config.platform
 Result<backends::ModelFile> find_file(const inference::ModelConfig& config, const ModelSource& source) {
   const std::string& named = config.default_model_filename();
   if (is_graph_def(config)) {
-    return backends::find_model_file(source.version_directory, named.empty() ? "model.graphdef" : named, "a GraphDef");
+    return backends::find_model_file(source.version_directory, named.empty() ? "model.graphdef" : named,
+                                     "a GraphDef");
   }
   const std::string folder = named.empty() ? "model.savedmodel" : named;
   auto file = backends::find_model_file(source.version_directory, cat(folder, "/saved_model.pb"),
@@ -121,7 +123,8 @@ Result<OpenModel> open_saved_model(const backends::ModelFile& file, const TfSett
 
 /// Fills in what the graph says of the tensors that the configuration names.
 template <class Tensors>
-Status describe_written(const TfSession& session, const Tensors& written, std::vector<TfTensorInfo>& tensors) {
+Status describe_written(const TfSession& session, const Tensors& written,
+                        std::vector<TfTensorInfo>& tensors) {
   for (const auto& one : written) {
     TfTensorInfo& tensor = tensors.emplace_back();
     tensor.name = one.name();
@@ -134,7 +137,8 @@ Status describe_written(const TfSession& session, const Tensors& written, std::v
 Result<OpenModel> open_graph_def(const inference::ModelConfig& config, const backends::ModelFile& file,
                                  const TfSettings& settings) {
   if (config.input_size() == 0 || config.output_size() == 0) {
-    return invalid_argument("the configuration has no inputs or no outputs, expected both: a GraphDef does not say them");
+    return invalid_argument(
+        "the configuration has no inputs or no outputs, expected both: a GraphDef does not say them");
   }
   OpenModel model;
   auto session = TfSession::import_graph(file.path, settings.config_bytes());
@@ -145,7 +149,8 @@ Result<OpenModel> open_graph_def(const inference::ModelConfig& config, const bac
     auto place = model.session->find(input);
     if (!place.ok()) return std::move(place).status();
     if (!model.session->is_placeholder(*place))
-      return invalid_argument("unexpected inference input '", input.name, "': it is no placeholder of the graph");
+      return invalid_argument("unexpected inference input '", input.name,
+                              "': it is no placeholder of the graph");
   }
   ATOLL_RETURN_IF_ERROR(describe_written(*model.session, config.output(), model.signature.outputs));
   model.size_bytes = file.size_bytes;
@@ -199,10 +204,12 @@ Result<std::unique_ptr<BackendModel>> TfBackend::load(const ModelSource& source)
   auto library = open_tensorflow(library_files_);
   if (!library.ok()) return std::move(library).status();
   ATOLL_RETURN_IF_ERROR(load_operations(source, *settings));
-  auto model = is_graph_def(config) ? open_graph_def(config, *file, *settings) : open_saved_model(*file, *settings);
+  auto model =
+      is_graph_def(config) ? open_graph_def(config, *file, *settings) : open_saved_model(*file, *settings);
   if (!model.ok()) return not_loadable(config, std::move(model).status());
   Status fits = check_against_signature(config, model->signature, optional_inputs(*model));
-  auto plan = fits.ok() ? make_plan(config, model->signature, *model->session) : Result<TfModelPlan>(std::move(fits));
+  auto plan =
+      fits.ok() ? make_plan(config, model->signature, *model->session) : Result<TfModelPlan>(std::move(fits));
   if (!plan.ok()) return not_loadable(config, std::move(plan).status());
   if (!settings->init_operations_file.empty()) {
     auto names = read_init_operations(source, settings->init_operations_file);

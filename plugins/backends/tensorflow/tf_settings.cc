@@ -148,16 +148,17 @@ Result<TfSettings> read_tf_settings(const inference::ModelConfig& config, const 
   return settings;
 }
 
-Result<std::string> find_operation_file(const std::string& model_directory,
-                                        const std::string& name) noexcept try {
+Result<std::string> find_operation_file(const std::string& model_directory, const std::string& name) noexcept
+    try {
   std::error_code error;
   const fs::path folder = fs::canonical(model_directory, error);
   if (error) return internal_error("folder '", model_directory, "': ", error.message());
   const fs::path path = fs::canonical(folder / name, error);
   if (error) return not_found("op_library_filename '", name, "': ", error.message());
   if (!is_inside(path, folder) || !fs::is_regular_file(path, error)) {
-    return invalid_argument("op_library_filename: found '", name, "', expected a file inside the model's folder '",
-                            folder.string(), "': the library is code that the server runs");
+    return invalid_argument("op_library_filename: found '", name,
+                            "', expected a file inside the model's folder '", folder.string(),
+                            "': the library is code that the server runs");
   }
   return path.string();
 } catch (const std::exception& error) {
@@ -181,8 +182,9 @@ Result<std::vector<std::string>> read_init_operations(const ModelSource& source,
     const std::string text{std::istreambuf_iterator<char>(stream), {}};
     auto names = names_in(text);
     if (names) return std::move(*names);
-    return invalid_argument("'", path.string(),
-                            "': expected {\"init_ops\": [...]} with names of operations, found something else");
+    return invalid_argument(
+        "'", path.string(),
+        "': expected {\"init_ops\": [...]} with names of operations, found something else");
   }
   return not_found("parameter 'TF_INIT_OPS_FILE': there is no file '", file,
                    "' in the version's folder or in the model's");

@@ -19,14 +19,14 @@ struct TfDefaults {
 };
 
 struct TfSettings {
-  int intra_op_threads = 1;          ///< that work on one operation
-  int inter_op_threads = -1;         ///< that run operations side by side; -1: none, the calling thread runs them
+  int intra_op_threads = 1;   ///< that work on one operation
+  int inter_op_threads = -1;  ///< that run operations side by side; -1: none, the calling thread runs them
   bool per_session_threads = false;  ///< else the first session of the process decides for all
   bool soft_placement = true;
-  int jit_level = 0;                         ///< of XLA, as ConfigProto has it: -1 off, 0 TensorFlow's default, 1, 2
-  std::string graph_tag;                     ///< empty: not said
-  std::string signature;                     ///< empty: not said
-  std::string init_operations_file;          ///< empty: none
+  int jit_level = 0;                 ///< of XLA, as ConfigProto has it: -1 off, 0 TensorFlow's default, 1, 2
+  std::string graph_tag;             ///< empty: not said
+  std::string signature;             ///< empty: not said
+  std::string init_operations_file;  ///< empty: none
   std::vector<std::string> operation_files;  ///< libraries of operations, as configured
 
   /// What TF_SetConfig() takes: a ConfigProto, without the GPUs.
@@ -43,6 +43,7 @@ Result<TfSettings> read_tf_settings(const inference::ModelConfig& config, const 
 Result<std::string> find_operation_file(const std::string& model_directory, const std::string& name) noexcept;
 
 /// The names in {"init_ops": [...]} of a file in the version's folder, or else in the model's. Errors: INVALID_ARGUMENT, NOT_FOUND.
-Result<std::vector<std::string>> read_init_operations(const ModelSource& source, const std::string& file) noexcept;
+Result<std::vector<std::string>> read_init_operations(const ModelSource& source,
+                                                      const std::string& file) noexcept;
 
 }  // namespace atl::tensorflow

@@ -52,7 +52,8 @@ TEST_F(TfSettingsTest, ParametersHaveTritonsNames) {
 }
 
 TEST_F(TfSettingsTest, WrongValuesAreNamed) {
-  EXPECT_THAT(refusal(parameter("TF_NUM_INTRA_THREADS", "-1")), HasSubstr("expected a whole number from 0 to 1024"));
+  EXPECT_THAT(refusal(parameter("TF_NUM_INTRA_THREADS", "-1")),
+              HasSubstr("expected a whole number from 0 to 1024"));
   EXPECT_THAT(refusal(parameter("TF_NUM_INTER_THREADS", "-2")), HasSubstr("'TF_NUM_INTER_THREADS' is '-2'"));
   EXPECT_THAT(refusal(parameter("MAX_SESSION_SHARE_COUNT", "0")), HasSubstr("MAX_SESSION_SHARE_COUNT"));
   EXPECT_THAT(refusal("", {{"allow-soft-placement", "maybe"}}), HasSubstr("found 'maybe'"));
@@ -62,14 +63,18 @@ TEST_F(TfSettingsTest, WrongValuesAreNamed) {
 }
 
 TEST_F(TfSettingsTest, GpuAcceleratorsHaveNoEffectAndALine) {
-  EXPECT_TRUE(read("optimization { execution_accelerators { gpu_execution_accelerator { name: 'tensorrt' } } }").ok());
+  EXPECT_TRUE(
+      read("optimization { execution_accelerators { gpu_execution_accelerator { name: 'tensorrt' } } }")
+          .ok());
   EXPECT_TRUE(log_.contains("gpu_execution_accelerator is ignored"));
 }
 
 TEST_F(TfSettingsTest, TheBytesAreAConfigProto) {
   TfSettings settings;
   const std::string no_gpus("\x0a\x07\x0a\x03GPU\x10\x00", 9);
-  EXPECT_EQ(settings.config_bytes(), no_gpus + std::string("\x10\x01\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x38\x01\x48\x00", 17));
+  EXPECT_EQ(
+      settings.config_bytes(),
+      no_gpus + std::string("\x10\x01\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x38\x01\x48\x00", 17));
   settings.jit_level = 1;
   EXPECT_THAT(settings.config_bytes(), testing::EndsWith("\x52\x04\x1a\x02\x28\x01"));
 }
@@ -80,7 +85,8 @@ TEST_F(TfSettingsTest, ALibraryOfOperationsIsAFileOfTheModel) {
   const std::string model = (folder_.path() / "m").string();
   EXPECT_THAT(find_operation_file(model, "ops/my.so").value(), HasSubstr("m/ops/my.so"));
   EXPECT_TRUE(find_operation_file(model, model + "/ops/my.so").ok());
-  EXPECT_THAT(find_operation_file(model, "../other.so").status().text(), HasSubstr("expected a file inside the model's folder"));
+  EXPECT_THAT(find_operation_file(model, "../other.so").status().text(),
+              HasSubstr("expected a file inside the model's folder"));
   std::filesystem::create_symlink(folder_.path() / "other.so", folder_.path() / "m" / "link.so");
   EXPECT_EQ(find_operation_file(model, "link.so").status().code(), Code::kInvalidArgument);
   EXPECT_EQ(find_operation_file(model, "ops").status().code(), Code::kInvalidArgument);
@@ -94,7 +100,9 @@ TEST_F(TfSettingsTest, InitOperationsAreReadFromTheVersionOrTheModel) {
   EXPECT_THAT(read_init_operations(source(), "init.json").value(), ElementsAre("c"));
   for (const char* wrong : {"", "{", "[]", R"({"init_ops": [1]})", R"({"init_ops": "a"})"}) {
     write_file(folder_.path() / "1" / "init.json", wrong);
-    EXPECT_THAT(read_init_operations(source(), "init.json").status().text(), HasSubstr("expected {\"init_ops\": [...]}")) << wrong;
+    EXPECT_THAT(read_init_operations(source(), "init.json").status().text(),
+                HasSubstr("expected {\"init_ops\": [...]}"))
+        << wrong;
   }
   EXPECT_EQ(read_init_operations(source(), "none.json").status().code(), Code::kNotFound);
   EXPECT_EQ(read_init_operations(source(), "../init.json").status().code(), Code::kInvalidArgument);

@@ -29,7 +29,9 @@ constexpr size_t kTensorsMax = 20'000;  // of one graph
 constexpr size_t kRankMax = 254;        // TensorFlow's own
 constexpr int kPartBytesMax = 64 << 20;
 
-Status not_readable(std::string_view what) { return invalid_argument("found ", what, ", expected a SavedModel"); }
+Status not_readable(std::string_view what) {
+  return invalid_argument("found ", what, ", expected a SavedModel");
+}
 Status no_message() { return not_readable("bytes that are no message"); }
 Status too_many(std::string_view what, size_t most) {
   return invalid_argument("found more than ", most, " ", what, ", which is more than this backend reads");
@@ -160,6 +162,7 @@ Result<std::vector<MetaGraph>> read_saved_model(CodedInputStream& stream) {
     int size = 0;
     if (!stream.ReadVarintSizeAsInt(&size)) return no_message();
     const CodedInputStream::Limit limit = stream.PushLimit(size);
+    if (stream.BytesUntilLimit() != size) return no_message();  // bytes in memory end before
     Result<MetaGraph> graph = read_meta_graph(stream);
     if (!graph.ok()) return std::move(graph).status();
     if (stream.BytesUntilLimit() != 0) return no_message();
@@ -205,7 +208,8 @@ void split_tensor_name(std::string_view text, TfTensorInfo& tensor) {
 
 Result<std::vector<MetaGraph>> parse_meta_graphs(std::string_view saved_model) noexcept try {
   if (saved_model.size() > std::numeric_limits<int>::max()) return not_readable("more than 2 GiB");
-  CodedInputStream stream(reinterpret_cast<const uint8_t*>(saved_model.data()), static_cast<int>(saved_model.size()));
+  CodedInputStream stream(reinterpret_cast<const uint8_t*>(saved_model.data()),
+                          static_cast<int>(saved_model.size()));
   return read_saved_model(stream);
 } catch (const std::exception& error) {
   return internal_error(error.what());
@@ -242,7 +246,8 @@ Result<const MetaGraph*> choose_meta_graph(const std::vector<MetaGraph>& graphs,
   }
   if (found == nullptr && tag.empty() && !graphs.empty()) found = &graphs.front();
   if (found != nullptr) return found;
-  return invalid_argument("parameter 'TF_GRAPH_TAG': found '", wanted, "', expected a tag of the model's graphs: ", there);
+  return invalid_argument("parameter 'TF_GRAPH_TAG': found '", wanted,
+                          "', expected a tag of the model's graphs: ", there);
 }
 
 Result<const TfSignature*> choose_signature(const MetaGraph& graph, const std::string& name) {
@@ -254,8 +259,8 @@ Result<const TfSignature*> choose_signature(const MetaGraph& graph, const std::s
     });
   }
   if (found == graph.signatures.end()) {
-    return invalid_argument("parameter 'TF_SIGNATURE_DEF': found '", wanted, "', expected a signature of the model: ",
-                            quoted_names(graph.signatures));
+    return invalid_argument("parameter 'TF_SIGNATURE_DEF': found '", wanted,
+                            "', expected a signature of the model: ", quoted_names(graph.signatures));
   }
   ATOLL_RETURN_IF_ERROR(check_types(*found));
   return &*found;

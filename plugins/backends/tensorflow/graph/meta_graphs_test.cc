@@ -52,7 +52,8 @@ TEST(MetaGraphs, AFileIsReadAndItsFailureNamesIt) {
   ASSERT_TRUE(graphs.ok()) << graphs.status().text();
   EXPECT_EQ(graphs->front().signatures.front().inputs.size(), 2u);
   write_file(file, sum_model().substr(0, 40));
-  EXPECT_THAT(read_meta_graphs(file.string()).status().text(), HasSubstr("saved_model.pb': found bytes that are no message"));
+  EXPECT_THAT(read_meta_graphs(file.string()).status().text(),
+              HasSubstr("saved_model.pb': found bytes that are no message"));
   EXPECT_EQ(read_meta_graphs((folder.path() / "none").string()).status().code(), Code::kInternal);
 }
 
@@ -78,7 +79,8 @@ TEST(MetaGraphs, MoreThanAModelHasIsRefused) {
   std::string graphs;
   for (int i = 0; i <= 100; ++i) graphs += meta_graph({}, "", "");
   EXPECT_THAT(parse_meta_graphs(saved_model(graphs)).status().text(), HasSubstr("more than 100 graphs"));
-  EXPECT_THAT(parse_meta_graphs(saved_model(meta_graph({}, "", signature("s", tensor(1, "x", "x:0", kFloat, Dims(255, 1))))))
+  EXPECT_THAT(parse_meta_graphs(saved_model(meta_graph(
+                                    {}, "", signature("s", tensor(1, "x", "x:0", kFloat, Dims(255, 1))))))
                   .status()
                   .text(),
               HasSubstr("dimensions"));
@@ -89,13 +91,16 @@ TEST(MetaGraphs, TheGraphIsChosenByItsTag) {
                                               meta_graph({"serve"}, "", signature_with("s", "c")) +
                                               meta_graph({"train"}, "", signature_with("s", "x"))));
   ASSERT_TRUE(graphs.ok());
-  const auto input = [&](const std::string& tag) { return choose_meta_graph(*graphs, tag).value()->signatures[0].inputs[0].name; };
+  const auto input = [&](const std::string& tag) {
+    return choose_meta_graph(*graphs, tag).value()->signatures[0].inputs[0].name;
+  };
   EXPECT_EQ(input(""), "c");
   EXPECT_EQ(input("serve"), "c");
   EXPECT_EQ(input("tpu"), "t");
   EXPECT_EQ(input("train"), "x");
-  EXPECT_THAT(choose_meta_graph(*graphs, "other").status().text(),
-              HasSubstr("found 'other', expected a tag of the model's graphs: 'serve'+'tpu', 'serve', 'train'"));
+  EXPECT_THAT(
+      choose_meta_graph(*graphs, "other").status().text(),
+      HasSubstr("found 'other', expected a tag of the model's graphs: 'serve'+'tpu', 'serve', 'train'"));
   graphs->erase(graphs->begin(), graphs->begin() + 2);
   EXPECT_EQ(input(""), "x");
 }

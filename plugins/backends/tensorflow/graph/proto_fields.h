@@ -45,8 +45,8 @@ class ProtoFields {
   uint32_t number() const noexcept { return number_; }
   bool is_varint(uint32_t number) const noexcept { return number_ == number && type_ == kVarint; }
   bool is_bytes(uint32_t number) const noexcept { return number_ == number && type_ == kBytes; }
-  uint64_t value() const noexcept { return value_; }            ///< of a varint
-  std::string_view bytes() const noexcept { return bytes_; }    ///< of any other
+  uint64_t value() const noexcept { return value_; }          ///< of a varint
+  std::string_view bytes() const noexcept { return bytes_; }  ///< of any other
 
  private:
   static constexpr uint32_t kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5;

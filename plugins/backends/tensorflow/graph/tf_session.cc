@@ -33,9 +33,9 @@ Result<std::unique_ptr<TfSession>> TfSession::load_saved_model(const std::string
   std::vector<const char*> texts;
   for (const std::string& tag : tags) texts.push_back(tag.c_str());
   TfStatus status;
-  made->session_.reset(tf().TF_LoadSessionFromSavedModel(options->get(), nullptr, folder.c_str(), texts.data(),
-                                                         static_cast<int>(texts.size()), made->graph_.get(),
-                                                         nullptr, status));
+  made->session_.reset(tf().TF_LoadSessionFromSavedModel(options->get(), nullptr, folder.c_str(),
+                                                         texts.data(), static_cast<int>(texts.size()),
+                                                         made->graph_.get(), nullptr, status));
   if (status.ok() && made->session_ != nullptr) return made;
   const Status failure = status.status();
   return make_status(failure.code(), "SavedModel '", folder, "': ", failure.message());
@@ -105,8 +105,8 @@ Status TfSession::run_operations(std::span<const std::string> names) noexcept {
     if (operation == nullptr) {
       return invalid_argument("init_ops: found '", name, "', which is no operation of the model's graph");
     }
-    tf().TF_SessionRun(session_.get(), nullptr, nullptr, nullptr, 0, nullptr, nullptr, 0, &operation, 1, nullptr,
-                       status);
+    tf().TF_SessionRun(session_.get(), nullptr, nullptr, nullptr, 0, nullptr, nullptr, 0, &operation, 1,
+                       nullptr, status);
     if (status.ok()) continue;
     const Status failure = status.status();
     return make_status(failure.code(), "init_ops: '", name, "': ", failure.message());

@@ -19,8 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // A function that both libprotobuf and TensorFlow have under this name.
-constexpr char kProtobufFunction[] =
-    "_ZN6google8protobuf8internal20RepeatedPtrFieldBase14InternalExtendEi";
+constexpr char kProtobufFunction[] = "_ZN6google8protobuf8internal20RepeatedPtrFieldBase14InternalExtendEi";
 
 std::mutex g_open;  // guards the following two while they are filled
 TfApi g_api;
@@ -71,7 +70,8 @@ const TfApi& tf() noexcept { return g_api; }
 
 std::vector<std::string> library_files(const std::string& own_file) {
   std::vector<std::string> files;
-  for (const std::string& packages : backends::python_package_folders(backends::PythonSearch::of_process(own_file)))
+  for (const std::string& packages :
+       backends::python_package_folders(backends::PythonSearch::of_process(own_file)))
     files.push_back((fs::path(packages) / "tensorflow" / kLibraryName).string());
   const auto add_engine = [&](const fs::path& atoll) {
     std::string file = (atoll / "engines" / "tensorflow" / kLibraryName).lexically_normal().string();
@@ -110,9 +110,7 @@ Result<int> open_flags(const ProcessSymbols& symbols) noexcept {
 #endif
 }
 
-Result<const TfApi*> open_tensorflow(const std::vector<std::string>& files) noexcept try {
-  std::lock_guard lock(g_open);
-  if (g_is_open) return &g_api;
+Result<TfApi> open_first_library(const std::vector<std::string>& files) noexcept try {
   std::error_code ignored;
   std::string looked;
   for (const std::string& file : files) {
@@ -120,15 +118,25 @@ Result<const TfApi*> open_tensorflow(const std::vector<std::string>& files) noex
     if (!fs::exists(file, ignored)) continue;
     TfApi api;
     ATOLL_RETURN_IF_ERROR(open_file(file, api));
-    g_api = api;
-    g_is_open = true;
-    return &g_api;
+    return api;
   }
-  return unusable(cat("there is none of ", looked,
-                      "; to get it: pip install tensorflow-cpu, or etc/dev/build release backends/tensorflow, or set "
-                      "the option library of backends/tensorflow"));
+  return unusable(
+      cat("there is none of ", looked,
+          "; to get it: pip install tensorflow-cpu, or etc/dev/build release backends/tensorflow, or set "
+          "the option library of backends/tensorflow"));
 } catch (const std::exception& error) {
   return unusable(error.what());
+}
+
+Result<const TfApi*> open_tensorflow(const std::vector<std::string>& files) noexcept {
+  std::lock_guard lock(g_open);
+  if (!g_is_open) {
+    Result<TfApi> opened = open_first_library(files);
+    if (!opened.ok()) return std::move(opened).status();
+    g_api = *opened;
+    g_is_open = true;
+  }
+  return &g_api;
 }
 
 }  // namespace atl::tensorflow

@@ -23,8 +23,8 @@ void quiet_tensorflow() noexcept;
 
 /// What the process has that TensorFlow cannot be loaded beside in the usual way.
 struct ProcessSymbols {
-  bool has_protobuf = false;       ///< in the global scope: TensorFlow, which has one of its own, would call it
-  bool has_other_malloc = false;   ///< another one than the C library's
+  bool has_protobuf = false;  ///< in the global scope: TensorFlow, which has one of its own, would call it
+  bool has_other_malloc = false;  ///< another one than the C library's
 
   static ProcessSymbols of_process() noexcept;
 };
@@ -32,8 +32,11 @@ struct ProcessSymbols {
 /// The flags that the library is opened with. Errors: FAILED_PRECONDITION there are none with which it would work.
 Result<int> open_flags(const ProcessSymbols& symbols) noexcept;
 
-/// Opens the first of the files that is there, once for the process, for which it stays open: TensorFlow cannot be unloaded. [any]
-/// Errors: FAILED_PRECONDITION there is none, or it cannot be used, with the reason and what to do. The next call tries again.
+/// Opens the first of the files that is there, which then stays open: TensorFlow cannot be unloaded. [any]
+/// Errors: FAILED_PRECONDITION there is none, or it cannot be used, with the reason and what to do.
+Result<TfApi> open_first_library(const std::vector<std::string>& files) noexcept;
+
+/// The same once for the process: after the first success the files are not looked at. After a failure the next call tries again. [any]
 Result<const TfApi*> open_tensorflow(const std::vector<std::string>& files) noexcept;
 
 }  // namespace atl::tensorflow

@@ -8,7 +8,8 @@
 namespace atl::tensorflow {
 namespace {
 
-Status check_source(std::string_view source, std::string_view what, std::string_view name, const Request& request) {
+Status check_source(std::string_view source, std::string_view what, std::string_view name,
+                    const Request& request) {
   if (request.find_input(source) != nullptr) return {};
   return invalid_argument(what, " '", name, "': found no input '", source,
                           "' in the request, expected one: its shape is needed");
@@ -24,8 +25,8 @@ Status check(const TfModelPlan& model, const Request& request, bool check_elemen
     const InputTensor* input = request.find_input(plan.name);
     if (input == nullptr) {
       if (!plan.required) continue;
-      return invalid_argument("input '", plan.name, "': found none, expected one: the model '", model.model_name,
-                              "' has no default for it");
+      return invalid_argument("input '", plan.name, "': found none, expected one: the model '",
+                              model.model_name, "' has no default for it");
     }
     ATOLL_RETURN_IF_ERROR(backends::check_input(plan, *input, request, model.batches, check_elements));
   }
@@ -124,7 +125,8 @@ void TfInstance::choose_outputs() noexcept {
   outputs_.clear();
   output_places_.clear();
   for (const TfOutputPlan& plan : plan_->outputs) {
-    if (std::ranges::none_of(group_.members, [&](const Request* request) { return is_wanted(plan, *request); }))
+    if (std::ranges::none_of(group_.members,
+                             [&](const Request* request) { return is_wanted(plan, *request); }))
       continue;
     outputs_.push_back(&plan);
     output_places_.push_back(plan.place);
@@ -144,7 +146,8 @@ Status TfInstance::run() noexcept {
     results_.emplace_back(results[i]);
     all = all && results[i] != nullptr;
   }
-  if (status_.ok()) return all ? Status() : internal_error("model '", plan_->model_name, "': a result is missing");
+  if (status_.ok())
+    return all ? Status() : internal_error("model '", plan_->model_name, "': a result is missing");
   const Status failure = status_.status();
   return make_status(failure.code(), "model '", plan_->model_name, "': ", failure.message());
 }
@@ -206,8 +209,8 @@ Status TfInstance::deliver_scattered(const TfOutputPlan& plan) noexcept {
 }
 
 /// Gives request i its `count` elements from `from` on, if it wants them.
-Status TfInstance::deliver_part(const TfOutputPlan& plan, uint32_t i, std::span<const int64_t> shape, uint64_t from,
-                                uint64_t count) noexcept {
+Status TfInstance::deliver_part(const TfOutputPlan& plan, uint32_t i, std::span<const int64_t> shape,
+                                uint64_t from, uint64_t count) noexcept {
   Request& request = responder_.request(i);
   const uint64_t bytes = result_.size_bytes(from, count);
   const RequestedOutput* wanted = request.find_output(plan.name);

@@ -74,8 +74,8 @@ Result<TfModelPlan> make_plan(const inference::ModelConfig& config, const TfSign
   return plan;
 }
 
-TfModel::TfModel(const Clock& clock, TfModelPlan plan, std::unique_ptr<TfSession> session, uint64_t size_bytes,
-                 bool gpu_instances_on_cpu) noexcept
+TfModel::TfModel(const Clock& clock, TfModelPlan plan, std::unique_ptr<TfSession> session,
+                 uint64_t size_bytes, bool gpu_instances_on_cpu) noexcept
     : clock_(clock),
       plan_(std::make_shared<const TfModelPlan>(std::move(plan))),
       session_(std::move(session)),
@@ -96,6 +96,8 @@ Result<std::unique_ptr<BackendInstance>> TfModel::create_instance(const Instance
   return std::unique_ptr<BackendInstance>(new TfInstance(clock_, plan_, session_, spec.reporter));
 }
 
-std::vector<MemoryUsage> TfModel::memory_usage() const noexcept { return {{MemoryKind::kCpu, 0, size_bytes_}}; }
+std::vector<MemoryUsage> TfModel::memory_usage() const noexcept {
+  return {{MemoryKind::kCpu, 0, size_bytes_}};
+}
 
 }  // namespace atl::tensorflow

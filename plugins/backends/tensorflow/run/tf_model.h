@@ -27,8 +27,8 @@ struct TfOutputPlan {
   std::string name;
   DataType datatype = DataType::kInvalid;
   TF_Output place{};
-  bool scalar = false;  ///< the model gives rank 0 where the configuration says [1]
-  bool state = false;   ///< the sequence's next request gets it as an input
+  bool scalar = false;                           ///< the model gives rank 0 where the configuration says [1]
+  bool state = false;                            ///< the sequence's next request gets it as an input
   std::optional<backends::BatchOutput> scatter;  ///< cut by an input's shapes instead of by batch sizes
 };
 

@@ -25,8 +25,8 @@ Status no_memory(const TfInputPlan& plan, uint64_t bytes) {
 }
 
 /// The shape of all requests' inputs in one.
-Result<std::vector<int64_t>> joined_shape(const TfModelPlan& model, const TfInputPlan& plan, Requests requests,
-                                          uint32_t weight) {
+Result<std::vector<int64_t>> joined_shape(const TfModelPlan& model, const TfInputPlan& plan,
+                                          Requests requests, uint32_t weight) {
   const InputTensor& first = *requests[0]->find_input(plan.name);
   std::vector<int64_t> shape;
   if (plan.ragged) {
@@ -44,7 +44,8 @@ Result<std::vector<int64_t>> joined_shape(const TfModelPlan& model, const TfInpu
   const uint64_t element_bytes =
       plan.datatype == DataType::kBytes ? sizeof(TF_TString) : data_type_size_bytes(plan.datatype);
   int64_t bytes = 0;
-  if (!count || __builtin_mul_overflow(*count, static_cast<int64_t>(element_bytes), &bytes)) return too_large(plan);
+  if (!count || __builtin_mul_overflow(*count, static_cast<int64_t>(element_bytes), &bytes))
+    return too_large(plan);
   return shape;
 }
 
@@ -62,8 +63,8 @@ Result<TfHandle<TF_Tensor>> make_texts(const TfInputPlan& plan, std::span<const 
   auto* const texts = static_cast<TF_TString*>(std::aligned_alloc(kAlignment, room));
   if (texts == nullptr) return no_memory(plan, bytes);
   for (size_t i = 0; i < count; ++i) tf().TF_StringInit(&texts[i]);
-  return TfHandle<TF_Tensor>(tf().TF_NewTensor(kTfString, shape.data(), static_cast<int>(shape.size()), texts, bytes,
-                                               &free_texts, nullptr));
+  return TfHandle<TF_Tensor>(tf().TF_NewTensor(kTfString, shape.data(), static_cast<int>(shape.size()), texts,
+                                               bytes, &free_texts, nullptr));
 }
 
 Status fill_texts(const TfInputPlan& plan, Requests requests, TF_Tensor& tensor) {
@@ -77,22 +78,25 @@ Status fill_texts(const TfInputPlan& plan, Requests requests, TF_Tensor& tensor)
     const auto close = [&] {
       if (open != nullptr) tf().TF_StringCopy(open, element.data(), element.size());
     };
-    ATOLL_RETURN_IF_ERROR(backends::read_elements(input, count, [&](size_t index, uint32_t size) -> Result<char*> {
-      close();
-      open = text + index;
-      element.resize(size);
-      return element.data();
-    }));
+    ATOLL_RETURN_IF_ERROR(
+        backends::read_elements(input, count, [&](size_t index, uint32_t size) -> Result<char*> {
+          close();
+          open = text + index;
+          element.resize(size);
+          return element.data();
+        }));
     close();
     text += count;
   }
   return {};
 }
 
-Result<TfHandle<TF_Tensor>> allocate(const TfInputPlan& plan, std::span<const int64_t> shape, uint64_t bytes) {
+Result<TfHandle<TF_Tensor>> allocate(const TfInputPlan& plan, std::span<const int64_t> shape,
+                                     uint64_t bytes) {
   TfHandle<TF_Tensor> tensor(tf().TF_AllocateTensor(to_tensorflow(plan.datatype), shape.data(),
                                                     static_cast<int>(shape.size()), bytes));
-  if (tensor == nullptr || (bytes != 0 && tf().TF_TensorData(tensor.get()) == nullptr)) return no_memory(plan, bytes);
+  if (tensor == nullptr || (bytes != 0 && tf().TF_TensorData(tensor.get()) == nullptr))
+    return no_memory(plan, bytes);
   return tensor;
 }
 
@@ -146,7 +150,8 @@ Status TfResult::read(const TF_Tensor& tensor, DataType datatype) noexcept {
   datatype_ = datatype;
   const TfType type = tf().TF_TensorType(&tensor);
   if (type != to_tensorflow(datatype)) {
-    return internal_error("found TensorFlow's type ", type, " from the model, expected ", data_type_name(datatype));
+    return internal_error("found TensorFlow's type ", type, " from the model, expected ",
+                          data_type_name(datatype));
   }
   shape_.resize(static_cast<size_t>(std::max(0, tf().TF_NumDims(&tensor))));
   for (size_t i = 0; i < shape_.size(); ++i) shape_[i] = tf().TF_Dim(&tensor, static_cast<int>(i));

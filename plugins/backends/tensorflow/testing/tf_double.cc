@@ -36,7 +36,8 @@ std::string content_of(const std::filesystem::path& file) {
 }
 
 /// The graph with exactly these tags.
-bool find_graph(std::string_view saved_model, const std::vector<std::string>& tags, std::string_view& graph_def) {
+bool find_graph(std::string_view saved_model, const std::vector<std::string>& tags,
+                std::string_view& graph_def) {
   ProtoFields models(saved_model);
   while (models.next()) {
     if (!models.is_bytes(2)) continue;
@@ -72,7 +73,8 @@ ATOLL_TF_DOUBLE void TF_DeleteBuffer(TF_Buffer* buffer) { delete buffer; }
 
 ATOLL_TF_DOUBLE TF_SessionOptions* TF_NewSessionOptions(void) { return new TF_SessionOptions(); }
 ATOLL_TF_DOUBLE void TF_DeleteSessionOptions(TF_SessionOptions* options) { delete options; }
-ATOLL_TF_DOUBLE void TF_SetConfig(TF_SessionOptions* options, const void* proto, size_t bytes, TF_Status* status) {
+ATOLL_TF_DOUBLE void TF_SetConfig(TF_SessionOptions* options, const void* proto, size_t bytes,
+                                  TF_Status* status) {
   status->set(0, "");
   options->config.assign(static_cast<const char*>(proto), bytes);
   ProtoFields fields(options->config);
@@ -83,7 +85,9 @@ ATOLL_TF_DOUBLE void TF_SetConfig(TF_SessionOptions* options, const void* proto,
 
 ATOLL_TF_DOUBLE TF_Graph* TF_NewGraph(void) { return new TF_Graph(); }
 ATOLL_TF_DOUBLE void TF_DeleteGraph(TF_Graph* graph) { delete graph; }
-ATOLL_TF_DOUBLE TF_ImportGraphDefOptions* TF_NewImportGraphDefOptions(void) { return new TF_ImportGraphDefOptions(); }
+ATOLL_TF_DOUBLE TF_ImportGraphDefOptions* TF_NewImportGraphDefOptions(void) {
+  return new TF_ImportGraphDefOptions();
+}
 ATOLL_TF_DOUBLE void TF_DeleteImportGraphDefOptions(TF_ImportGraphDefOptions* options) { delete options; }
 ATOLL_TF_DOUBLE void TF_GraphImportGraphDef(TF_Graph* graph, const TF_Buffer* graph_def,
                                             const TF_ImportGraphDefOptions*, TF_Status* status) {
@@ -102,7 +106,8 @@ ATOLL_TF_DOUBLE int TF_GraphGetTensorNumDims(TF_Graph*, TF_Output output, TF_Sta
   status->set(0, "");
   return output.oper->unknown_rank ? -1 : static_cast<int>(output.oper->dims.size());
 }
-ATOLL_TF_DOUBLE void TF_GraphGetTensorShape(TF_Graph*, TF_Output output, int64_t* dims, int count, TF_Status* status) {
+ATOLL_TF_DOUBLE void TF_GraphGetTensorShape(TF_Graph*, TF_Output output, int64_t* dims, int count,
+                                            TF_Status* status) {
   status->set(0, "");
   std::copy_n(output.oper->dims.begin(), count, dims);
 }
@@ -112,8 +117,9 @@ ATOLL_TF_DOUBLE TF_Session* TF_NewSession(TF_Graph* graph, const TF_SessionOptio
   return new TF_Session{graph, {}};
 }
 ATOLL_TF_DOUBLE TF_Session* TF_LoadSessionFromSavedModel(const TF_SessionOptions* options, const TF_Buffer*,
-                                                         const char* folder, const char* const* tags, int tag_count,
-                                                         TF_Graph* graph, TF_Buffer*, TF_Status* status) {
+                                                         const char* folder, const char* const* tags,
+                                                         int tag_count, TF_Graph* graph, TF_Buffer*,
+                                                         TF_Status* status) {
   status->set(0, "");
   const std::string saved_model = content_of(std::filesystem::path(folder) / "saved_model.pb");
   std::string_view graph_def;
@@ -134,29 +140,36 @@ ATOLL_TF_DOUBLE void TF_DeleteSession(TF_Session* session, TF_Status* status) {
 }
 ATOLL_TF_DOUBLE void TF_SessionRun(TF_Session* session, const TF_Buffer*, const TF_Output* inputs,
                                    TF_Tensor* const* input_values, int input_count, const TF_Output* outputs,
-                                   TF_Tensor** output_values, int output_count, const TF_Operation* const* targets,
-                                   int target_count, TF_Buffer*, TF_Status* status) {
+                                   TF_Tensor** output_values, int output_count,
+                                   const TF_Operation* const* targets, int target_count, TF_Buffer*,
+                                   TF_Status* status) {
   status->set(0, "");
   DoubleRun run(*session, *status);
   for (int i = 0; i < input_count; ++i) run.feed(inputs[i], *input_values[i]);
   std::vector<std::unique_ptr<TF_Tensor>> results;
-  for (int i = 0; i < output_count && status->code == 0; ++i) results.push_back(run.compute(outputs[i].oper->name));
+  for (int i = 0; i < output_count && status->code == 0; ++i)
+    results.push_back(run.compute(outputs[i].oper->name));
   for (int i = 0; i < target_count && status->code == 0; ++i) run.compute(targets[i]->name);
-  for (int i = 0; i < output_count; ++i) output_values[i] = status->code == 0 ? results[i].release() : nullptr;
+  for (int i = 0; i < output_count; ++i)
+    output_values[i] = status->code == 0 ? results[i].release() : nullptr;
 }
 
 ATOLL_TF_DOUBLE TF_Tensor* TF_AllocateTensor(TfType type, const int64_t* dims, int dim_count, size_t bytes) {
-  return new TF_Tensor{type, {dims, dims + dim_count}, std::shared_ptr<void>(std::malloc(bytes + 1), std::free), bytes};
+  return new TF_Tensor{
+      type, {dims, dims + dim_count}, std::shared_ptr<void>(std::malloc(bytes + 1), std::free), bytes};
 }
-ATOLL_TF_DOUBLE TF_Tensor* TF_NewTensor(TfType type, const int64_t* dims, int dim_count, void* data, size_t bytes,
-                                        void (*deallocator)(void*, size_t, void*), void* argument) {
+ATOLL_TF_DOUBLE TF_Tensor* TF_NewTensor(TfType type, const int64_t* dims, int dim_count, void* data,
+                                        size_t bytes, void (*deallocator)(void*, size_t, void*),
+                                        void* argument) {
   auto held = std::shared_ptr<void>(data, [=](void* memory) { deallocator(memory, bytes, argument); });
   return new TF_Tensor{type, {dims, dims + dim_count}, std::move(held), bytes};
 }
 ATOLL_TF_DOUBLE void TF_DeleteTensor(TF_Tensor* tensor) { delete tensor; }
 ATOLL_TF_DOUBLE TfType TF_TensorType(const TF_Tensor* tensor) { return tensor->type; }
 ATOLL_TF_DOUBLE int TF_NumDims(const TF_Tensor* tensor) { return static_cast<int>(tensor->dims.size()); }
-ATOLL_TF_DOUBLE int64_t TF_Dim(const TF_Tensor* tensor, int index) { return tensor->dims[static_cast<size_t>(index)]; }
+ATOLL_TF_DOUBLE int64_t TF_Dim(const TF_Tensor* tensor, int index) {
+  return tensor->dims[static_cast<size_t>(index)];
+}
 ATOLL_TF_DOUBLE size_t TF_TensorByteSize(const TF_Tensor* tensor) { return tensor->bytes; }
 ATOLL_TF_DOUBLE void* TF_TensorData(const TF_Tensor* tensor) { return tensor->data.get(); }
 

@@ -61,8 +61,10 @@ bool read_attribute(std::string_view entry, TF_Operation& operation) {
   }
   ProtoFields content(value);
   while (content.next()) {
-    if ((key == "dtype" || key == "T") && content.is_varint(6)) operation.dtype = static_cast<TfType>(content.value());
-    if (key == "shape" && content.is_bytes(7) && !read_shape(content.bytes(), operation.unknown_rank, operation.dims))
+    if ((key == "dtype" || key == "T") && content.is_varint(6))
+      operation.dtype = static_cast<TfType>(content.value());
+    if (key == "shape" && content.is_bytes(7) &&
+        !read_shape(content.bytes(), operation.unknown_rank, operation.dims))
       return false;
     if (key == "value" && content.is_bytes(8) && !read_value(content.bytes(), operation)) return false;
   }
@@ -83,7 +85,8 @@ bool read_node(std::string_view node, TF_Operation& operation) {
 template <class T>
 void add_values(const TF_Tensor& a, const TF_Tensor& b, TF_Tensor& sum) {
   for (size_t i = 0; i < sum.bytes / sizeof(T); ++i) {
-    static_cast<T*>(sum.data.get())[i] = static_cast<const T*>(a.data.get())[i] + static_cast<const T*>(b.data.get())[i];
+    static_cast<T*>(sum.data.get())[i] =
+        static_cast<const T*>(a.data.get())[i] + static_cast<const T*>(b.data.get())[i];
   }
 }
 
@@ -117,7 +120,8 @@ std::unique_ptr<TF_Tensor> DoubleRun::compute(const std::string& name) {
     return fail(kFailedPrecondition, cat("Attempting to use uninitialized value ", name));
   }
   if (operation.type == "Placeholder") {
-    return fail(kInvalidArgument, cat("You must feed a value for placeholder tensor '", name, "'\nand more of it"));
+    return fail(kInvalidArgument,
+                cat("You must feed a value for placeholder tensor '", name, "'\nand more of it"));
   }
   return fail(kUnimplemented, cat("the double has no operation of type ", operation.type));
 }
@@ -127,7 +131,8 @@ std::unique_ptr<TF_Tensor> DoubleRun::add(const TF_Operation& operation) {
   const auto b = a == nullptr ? nullptr : compute(operation.inputs.at(1));
   if (b == nullptr) return nullptr;
   if (a->type != b->type || a->dims != b->dims) {
-    return fail(kInvalidArgument, cat("Incompatible shapes: ", shape_text(a->dims), " vs. ", shape_text(b->dims)));
+    return fail(kInvalidArgument,
+                cat("Incompatible shapes: ", shape_text(a->dims), " vs. ", shape_text(b->dims)));
   }
   auto sum = std::make_unique<TF_Tensor>(
       tensor_of(a->type, a->dims, {static_cast<const char*>(a->data.get()), a->bytes}));
