@@ -129,17 +129,15 @@ def add_graph_def(repository, name, nodes, config):
 
 def basic_pitch_folder():
     """The folder of one net as SavedModel with variables (`nmp`), TFLite and ONNX (`nmp.onnx`), out of the package basic-pitch; fetched
-    with the first call. None: it cannot be had."""
+    with the first call."""
     folder = ROOT / "build/models/basic_pitch"
     if not folder.exists():
         with tempfile.TemporaryDirectory() as work:
-            fetched = subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
-                                      "--only-binary=:all:", "--dest", work, "basic-pitch==0.4.0"], check=False)
-            wheels = list(pathlib.Path(work).glob("*.whl"))
-            if fetched.returncode != 0 or len(wheels) != 1:
-                return None
-            assert hashlib.sha256(wheels[0].read_bytes()).hexdigest() == BASIC_PITCH_SHA256
-            with zipfile.ZipFile(wheels[0]) as archive:
+            subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
+                            "--only-binary=:all:", "--dest", work, "basic-pitch==0.4.0"], check=True)
+            [wheel] = pathlib.Path(work).glob("*.whl")
+            assert hashlib.sha256(wheel.read_bytes()).hexdigest() == BASIC_PITCH_SHA256
+            with zipfile.ZipFile(wheel) as archive:
                 inside = "basic_pitch/saved_models/icassp_2022/"
                 archive.extractall(work, [name for name in archive.namelist() if name.startswith(inside)])
             folder.parent.mkdir(parents=True, exist_ok=True)

@@ -162,6 +162,7 @@ Result<std::vector<MetaGraph>> read_saved_model(CodedInputStream& stream) {
     int size = 0;
     if (!stream.ReadVarintSizeAsInt(&size)) return no_message();
     const CodedInputStream::Limit limit = stream.PushLimit(size);
+    if (stream.BytesUntilLimit() != size) return no_message();  // bytes in memory end before
     Result<MetaGraph> graph = read_meta_graph(stream);
     if (!graph.ok()) return std::move(graph).status();
     if (stream.BytesUntilLimit() != 0) return no_message();

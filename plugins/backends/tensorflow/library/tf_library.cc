@@ -110,9 +110,7 @@ Result<int> open_flags(const ProcessSymbols& symbols) noexcept {
 #endif
 }
 
-Result<const TfApi*> open_tensorflow(const std::vector<std::string>& files) noexcept try {
-  std::lock_guard lock(g_open);
-  if (g_is_open) return &g_api;
+Result<TfApi> open_first_library(const std::vector<std::string>& files) noexcept try {
   std::error_code ignored;
   std::string looked;
   for (const std::string& file : files) {
@@ -120,9 +118,7 @@ Result<const TfApi*> open_tensorflow(const std::vector<std::string>& files) noex
     if (!fs::exists(file, ignored)) continue;
     TfApi api;
     ATOLL_RETURN_IF_ERROR(open_file(file, api));
-    g_api = api;
-    g_is_open = true;
-    return &g_api;
+    return api;
   }
   return unusable(
       cat("there is none of ", looked,
@@ -130,6 +126,17 @@ Result<const TfApi*> open_tensorflow(const std::vector<std::string>& files) noex
           "the option library of backends/tensorflow"));
 } catch (const std::exception& error) {
   return unusable(error.what());
+}
+
+Result<const TfApi*> open_tensorflow(const std::vector<std::string>& files) noexcept {
+  std::lock_guard lock(g_open);
+  if (!g_is_open) {
+    Result<TfApi> opened = open_first_library(files);
+    if (!opened.ok()) return std::move(opened).status();
+    g_api = *opened;
+    g_is_open = true;
+  }
+  return &g_api;
 }
 
 }  // namespace atl::tensorflow

@@ -32,8 +32,11 @@ struct ProcessSymbols {
 /// The flags that the library is opened with. Errors: FAILED_PRECONDITION there are none with which it would work.
 Result<int> open_flags(const ProcessSymbols& symbols) noexcept;
 
-/// Opens the first of the files that is there, once for the process, for which it stays open: TensorFlow cannot be unloaded. [any]
-/// Errors: FAILED_PRECONDITION there is none, or it cannot be used, with the reason and what to do. The next call tries again.
+/// Opens the first of the files that is there, which then stays open: TensorFlow cannot be unloaded. [any]
+/// Errors: FAILED_PRECONDITION there is none, or it cannot be used, with the reason and what to do.
+Result<TfApi> open_first_library(const std::vector<std::string>& files) noexcept;
+
+/// The same once for the process: after the first success the files are not looked at. After a failure the next call tries again. [any]
 Result<const TfApi*> open_tensorflow(const std::vector<std::string>& files) noexcept;
 
 }  // namespace atl::tensorflow
