@@ -105,7 +105,8 @@ void ServingRoutes::take(HttpExchange& exchange, Pass pass) {
   } else if (rest.front() == '/') {
     target = read_target(rest.substr(1), method == "POST");
   }
-  if (!target || !path.starts_with(models_path_)) return answer_error(exchange, malformed(method, path));
+  if (!path.starts_with(models_path_)) return answer_error(exchange, not_found("There is no such path."));
+  if (!target) return answer_error(exchange, malformed(method, path));
   Result<CallOrigin> origin = read_origin(exchange, settings_.tenant);
   if (!origin.ok()) return answer_error(exchange, origin.status());
   // Lists of models read the repository.

@@ -145,8 +145,8 @@ TEST_F(ServingRoutesTest, ModelsVersionsAndLabels) {
   EXPECT_EQ(predict(body, "echo/versions/1"), answer);
   EXPECT_EQ(predict(body, "ec%68o/labels/stable"), answer);
   EXPECT_EQ(old_calls, 2);
-  EXPECT_EQ(predict(body, "none"), R"(404 {"error":"Servable not found for request: Latest(none)"})");
-  EXPECT_EQ(predict(body, "echo/versions/2"), R"(404 {"error":"Servable not found for request: Specific(echo, 2)"})");
+  EXPECT_EQ(predict(body, "none"), R"j(404 {"error":"Servable not found for request: Latest(none)"})j");
+  EXPECT_EQ(predict(body, "echo/versions/2"), R"j(404 {"error":"Servable not found for request: Specific(echo, 2)"})j");
   expect_error(body, "Unrecognized servable version label: new", "echo/labels/new");
   expect_error(body, "the version '1x' is not a number from 0 to 9223372036854775807", "echo/versions/1x");
   EXPECT_EQ(scripted.ask("POST", "/v1/models/echo:train", body).body,
@@ -201,9 +201,9 @@ TEST_F(ServingRoutesTest, NumbersOfEveryType) {
   EXPECT_EQ(of(DataType::kFp16, "1.5,-65504,6e-8,NaN"), R"({"outputs":[1.5,-65504.0,5.9604645e-08,NaN]})");
   EXPECT_EQ(of(DataType::kBf16, "1.5,-2"), R"({"outputs":[1.5,-2.0]})");
   EXPECT_EQ(of(DataType::kInt8, "128"),
-            R"(400 {"error":"input 'INPUT0' at [0]: found 128, expected an integer from -128 to 127 (INT8)"})");
+            R"j(400 {"error":"input 'INPUT0' at [0]: found 128, expected an integer from -128 to 127 (INT8)"})j");
   EXPECT_EQ(of(DataType::kUint64, "-1"),
-            R"(400 {"error":"input 'INPUT0' at [0]: found -1, expected an integer from 0 to 18446744073709551615 (UINT64)"})");
+            R"j(400 {"error":"input 'INPUT0' at [0]: found -1, expected an integer from 0 to 18446744073709551615 (UINT64)"})j");
   EXPECT_EQ(of(DataType::kInt32, "1.0").substr(0, 3), "400");
   EXPECT_EQ(of(DataType::kBool, "1").substr(0, 3), "400");
 }
@@ -282,7 +282,7 @@ TEST(ServingPrefix, StandsInFrontOfEveryPath) {
   ScriptedServing scripted("/tfs", /*has_kserve_status=*/true);
   for (const HttpRoute& route : scripted.routes->routes()) EXPECT_TRUE(route.path.starts_with("/tfs/v1/models"));
   EXPECT_EQ(scripted.ask("POST", "/tfs/v1/models/echo:predict", R"({"instances":[[1]]})").status, 200);
-  EXPECT_EQ(scripted.ask("POST", "/v1/models/echo:predict", R"({"instances":[[1]]})").status, 400);
+  EXPECT_EQ(scripted.ask("POST", "/v1/models/echo:predict", R"({"instances":[[1]]})").status, 404);
   EXPECT_TRUE(scripted.ask("GET", "/tfs/v1/models/echo").body.ends_with(R"(],"name":"echo","ready":true})"));
   for (const char* prefix : {"", "/a", "/a/b-c"}) EXPECT_EQ(wrong_prefix(prefix), "") << prefix;
   for (const char* prefix : {"/", "a", "/a/", "/a*", "/a?b", "/a b", "/%41"}) EXPECT_NE(wrong_prefix(prefix), "") << prefix;
