@@ -111,18 +111,21 @@ int import_models(Result<ImportPlan> (*read)(const std::filesystem::path&), Impo
     std::cout << text << '\n';
   }
   std::cout << std::flush;
-  std::cerr << "models: " << plan->models.size() << "; start the server with: atoll --manifest " << arguments.out
-            << "/atoll.toml\n";
+  std::cerr << "models: " << plan->models.size() << "; start the server with: atoll --manifest "
+            << arguments.out << "/atoll.toml\n";
   return kFine;
 }
 
 /// The command `import NAME`. \returns it, which was parsed if its parse is true
-CLI::App* add_import(CLI::App& import, const std::string& name, const std::string& what, ImportArguments& arguments) {
+CLI::App* add_import(CLI::App& import, const std::string& name, const std::string& what,
+                     ImportArguments& arguments) {
   CLI::App* const command = import.add_subcommand(name, what);
   command->add_option("FILE", arguments.file, "The other server's configuration")->required();
   command->add_option("OUT", arguments.out, "The folder to make: models/ and atoll.toml")->required();
   command->add_flag("--link", arguments.options.links, "Link the models' files in place of copying them");
-  command->add_option("--poll", arguments.options.poll_seconds, "Seconds between two looks for changes; 0: never")
+  command
+      ->add_option("--poll", arguments.options.poll_seconds,
+                   "Seconds between two looks for changes; 0: never")
       ->check(CLI::Range(0, 86'400))
       ->capture_default_str();
   command->add_option("--port", arguments.grpc_port, "Port of gRPC; 0: the other server's default");
@@ -133,7 +136,8 @@ CLI::App* add_import(CLI::App& import, const std::string& name, const std::strin
 int run(int argc, char** argv) {
   Arguments arguments;
   ImportArguments imported;
-  CLI::App app("Looks at Triton model configurations without a server, and makes them from other servers'.", "atoll-config");
+  CLI::App app("Looks at Triton model configurations without a server, and makes them from other servers'.",
+               "atoll-config");
   app.require_subcommand(1);
   app.set_version_flag("--version", lib::version_text("atoll-config"));
   auto* command = app.add_subcommand("check", "Tell everything that is wrong with model configurations");
@@ -148,9 +152,11 @@ int run(int argc, char** argv) {
       ->add_option("--config-name", arguments.options.config_name,
                    "Prefer configs/NAME.pbtxt to config.pbtxt")
       ->type_name("NAME");
-  auto* import = app.add_subcommand("import", "Make a repository and a manifest from another server's configuration");
+  auto* import =
+      app.add_subcommand("import", "Make a repository and a manifest from another server's configuration");
   import->require_subcommand(1);
-  const auto* serving = add_import(*import, "tfserving", "From a models.config of TensorFlow Serving", imported);
+  const auto* serving =
+      add_import(*import, "tfserving", "From a models.config of TensorFlow Serving", imported);
   const auto* ovms = add_import(*import, "ovms", "From a config.json of OpenVINO Model Server", imported);
   try {
     app.parse(argc, argv);

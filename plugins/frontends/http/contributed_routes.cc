@@ -34,7 +34,8 @@ std::string_view wrong_path(std::string_view path) noexcept {
     if (c <= ' ' || c == 0x7F || c == '?') return "its path has a character that no path can have";
   }
   Route route;
-  if (path.find('*') == std::string_view::npos && find_route(path, &route)) return "the path is this frontend's own";
+  if (path.find('*') == std::string_view::npos && find_route(path, &route))
+    return "the path is this frontend's own";
   return {};
 }
 
@@ -52,8 +53,7 @@ bool fits(std::string_view pattern, std::string_view path) noexcept {
   // What stands between two stars is taken where it comes first: the stars behind it take more then, never less.
   while (!pattern.empty()) {
     star = pattern.find('*');
-    if (star == std::string_view::npos)
-      return path.size() > pattern.size() && path.ends_with(pattern);
+    if (star == std::string_view::npos) return path.size() > pattern.size() && path.ends_with(pattern);
     const size_t found = path.find(pattern.substr(0, star), 1);
     if (found == std::string_view::npos) return false;
     path.remove_prefix(found + star);

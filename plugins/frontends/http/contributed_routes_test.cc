@@ -171,17 +171,17 @@ TEST_F(ContributedRoutesTest, AStarInsideTakesAtLeastOneByte) {
   start();
   bring("a", rests);
   bring("b", ends);
-  for (const auto& [path, route] : std::vector<std::pair<std::string, std::string>>{
-           {"/m/a/v/1", "/m/*/v/*"},
-           {"/m/a/v/", "/m/*/v/*"},
-           {"/m/a/b/v/1/2", "/m/*/v/*"},
-           {"/m//v/1", "/m/*"},
-           {"/m/v/1", "/m/*"},
-           {"/m/a/v/1/more", "/m/*/v/*/more"},
-           {"/m/a/v//more", "/m/*/v/*"},
-           {"/m/aaab", "/m/*"},
-           {"/m/aaacb", "/m/*aa*b"},
-           {"/m/aaac", "/m/*"}}) {
+  for (const auto& [path, route] :
+       std::vector<std::pair<std::string, std::string>>{{"/m/a/v/1", "/m/*/v/*"},
+                                                        {"/m/a/v/", "/m/*/v/*"},
+                                                        {"/m/a/b/v/1/2", "/m/*/v/*"},
+                                                        {"/m//v/1", "/m/*"},
+                                                        {"/m/v/1", "/m/*"},
+                                                        {"/m/a/v/1/more", "/m/*/v/*/more"},
+                                                        {"/m/a/v//more", "/m/*/v/*"},
+                                                        {"/m/aaab", "/m/*"},
+                                                        {"/m/aaacb", "/m/*aa*b"},
+                                                        {"/m/aaac", "/m/*"}}) {
     EXPECT_EQ(get(path).body, cat("GET ", route, " ")) << path;
   }
   EXPECT_EQ(post("/m/a:do").body, "POST /m/*:do ");

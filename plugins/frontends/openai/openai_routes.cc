@@ -89,7 +89,8 @@ void OpenAiRoutes::handle(std::string_view route, HttpExchange& exchange) noexce
     return answer_error(exchange, {.status = 404, .message = "There is no such path."});
   Pass pass(host_.gate());
   if (!pass) return answer_error(exchange, error_of(unavailable("Server exiting")), entry->errors);
-  Result<CallOrigin> head = guarded("reading the head", [&] { return read_origin(exchange, settings_.tenant); });
+  Result<CallOrigin> head =
+      guarded("reading the head", [&] { return read_origin(exchange, settings_.tenant); });
   if (!head.ok()) return answer_error(exchange, error_of(head.status()), entry->errors);
   if (!entry->is_slow && exchange.body().size() <= kSmallBytes)
     return answer(*entry, exchange, std::move(head).value(), std::move(pass));

@@ -21,7 +21,8 @@ class TfServingUnderTest final : public HttpRoutesUnderTest {
 
 std::vector<HttpRoutesCase> cases() {
   const auto post = [](std::string route, std::string path, std::string body, int status = 200) {
-    return HttpRoutesCase{std::move(route), FakeHttpRequest{"POST", std::move(path), {}, {}, std::move(body)}, status};
+    return HttpRoutesCase{std::move(route), FakeHttpRequest{"POST", std::move(path), {}, {}, std::move(body)},
+                          status};
   };
   const auto look = [](std::string route, std::string path, int status = 200) {
     return HttpRoutesCase{std::move(route), FakeHttpRequest{"GET", std::move(path), {}, {}, {}}, status};

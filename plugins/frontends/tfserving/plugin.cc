@@ -56,14 +56,15 @@ void check_options(OptionCheck& check) {
 }  // namespace
 
 // Below frontends/openai: bare /v1/models and /v1/models/NAME are that plugin's where both are.
-ATOLL_PLUGIN(TfServing,
-             {.name = "frontends/tfserving",
-              .version = "1.0.0",
-              .license = "Apache-2.0",
-              .help = "Answers TensorFlow Serving's REST API and KServe's V1 protocol on the HTTP frontend's address.",
-              .provides = {provide<HttpRoutes, &TfServing::routes>().rank(-1)},
-              .needs = {need<ModelCatalog>(), optional<ModelRouter>(), optional<Tracing>()},
-              .options = kOptions,
-              .check = &check_options});
+ATOLL_PLUGIN(
+    TfServing,
+    {.name = "frontends/tfserving",
+     .version = "1.0.0",
+     .license = "Apache-2.0",
+     .help = "Answers TensorFlow Serving's REST API and KServe's V1 protocol on the HTTP frontend's address.",
+     .provides = {provide<HttpRoutes, &TfServing::routes>().rank(-1)},
+     .needs = {need<ModelCatalog>(), optional<ModelRouter>(), optional<Tracing>()},
+     .options = kOptions,
+     .check = &check_options});
 
 }  // namespace atl::frontends::tfserving

@@ -42,7 +42,8 @@ Status malformed(std::string_view method, std::string_view path) {
 
 std::string wrong_prefix(std::string_view prefix) {
   if (prefix.empty()) return {};
-  if (prefix.front() != '/' || prefix.back() == '/') return "expected a path that begins with '/' and does not end with it";
+  if (prefix.front() != '/' || prefix.back() == '/')
+    return "expected a path that begins with '/' and does not end with it";
   if (prefix.size() > kMostPrefixBytes) return cat("expected at most ", kMostPrefixBytes, " bytes");
   for (const char c : prefix) {
     if (c <= ' ' || c == 0x7F || c == '?' || c == '*' || c == '%' || c == '#')
@@ -67,7 +68,8 @@ Status ServingRoutes::start() {
   ATOLL_RETURN_IF_ERROR(tracing_.open());
   catalog_ = std::move(catalog).value();
   slow_ = std::move(slow).value();
-  context_.emplace(ServingContext{host_, *catalog_, router_, tracing_, settings_.max_elements, settings_.has_kserve_status});
+  context_.emplace(
+      RestContext{host_, *catalog_, router_, tracing_, settings_.max_elements, settings_.has_kserve_status});
   return {};
 }
 
@@ -81,7 +83,8 @@ void ServingRoutes::stop() {
 
 std::vector<HttpRoute> ServingRoutes::routes() const noexcept {
   std::vector<HttpRoute> all;
-  for (const Pattern& one : kPatterns) all.push_back({cat(models_path_, one.rest), one.methods, one.category});
+  for (const Pattern& one : kPatterns)
+    all.push_back({cat(models_path_, one.rest), one.methods, one.category});
   return all;
 }
 
@@ -110,21 +113,22 @@ void ServingRoutes::take(HttpExchange& exchange, Pass pass) {
   Result<CallOrigin> origin = read_origin(exchange, settings_.tenant);
   if (!origin.ok()) return answer_error(exchange, origin.status());
   // Lists of models read the repository.
-  if (target->action != Action::kStatus && exchange.body().size() <= kSmallBytes)
+  if (target->action != RestAction::kStatus && exchange.body().size() <= kSmallBytes)
     return answer(exchange, *target, std::move(origin).value(), std::move(pass));
-  slow_->post(make_task([this, &exchange, target = std::move(*target), origin = std::move(origin).value(),
-                         pass = std::move(pass)]() mutable {
-    answer(exchange, target, std::move(origin), std::move(pass));
-  }));
+  slow_->post(make_task(
+      [this, &exchange, target = std::move(*target), origin = std::move(origin).value(),
+       pass = std::move(pass)]() mutable { answer(exchange, target, std::move(origin), std::move(pass)); }));
 }
 
-void ServingRoutes::answer(HttpExchange& exchange, const CallTarget& target, CallOrigin origin, Pass pass) noexcept {
+void ServingRoutes::answer(HttpExchange& exchange, const CallTarget& target, CallOrigin origin,
+                           Pass pass) noexcept {
   Status status = guarded("reading the request", [&]() -> Status {
     switch (target.action) {
-      case Action::kStatus:
-        answer_json(exchange, target.model.empty() ? models_json(*context_) : model_status_json(*context_, target));
+      case RestAction::kStatus:
+        answer_json(exchange,
+                    target.model.empty() ? models_json(*context_) : model_status_json(*context_, target));
         break;
-      case Action::kMetadata:
+      case RestAction::kMetadata:
         answer_json(exchange, metadata_json(*context_, target));
         break;
       default:

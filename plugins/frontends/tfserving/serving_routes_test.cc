@@ -14,7 +14,8 @@ namespace {
 class ServingRoutesTest : public testing::Test {
  protected:
   std::string predict(std::string body, const std::string& model = "echo") {
-    const test::ReceivedHttpReply reply = scripted.ask("POST", "/v1/models/" + model + ":predict", std::move(body));
+    const test::ReceivedHttpReply reply =
+        scripted.ask("POST", "/v1/models/" + model + ":predict", std::move(body));
     EXPECT_EQ(reply.content_type, "application/json");
     return reply.status == 200 ? reply.body : cat(reply.status, " ", reply.body);
   }
@@ -42,10 +43,12 @@ class ServingRoutesTest : public testing::Test {
 
 TEST_F(ServingRoutesTest, RowsAndColumns) {
   EXPECT_EQ(predict(R"({"instances":[[1,2.5],[3,-1e3]]})"), R"({"predictions":[[1.0,2.5],[3.0,-1000.0]]})");
-  EXPECT_EQ(predict(R"({"inputs":[[1],[2]],"signature_name":"serving_default"})"), R"({"outputs":[[1.0],[2.0]]})");
+  EXPECT_EQ(predict(R"({"inputs":[[1],[2]],"signature_name":"serving_default"})"),
+            R"({"outputs":[[1.0],[2.0]]})");
   EXPECT_EQ(predict(R"({"inputs":{"INPUT0":[[1]]}})"), R"({"outputs":[[1.0]]})");
   EXPECT_EQ(predict(R"({"instances":[{"INPUT0":[1]},{"INPUT0":[2]}]})"), R"({"predictions":[[1.0],[2.0]]})");
-  EXPECT_EQ(predict(R"({"instances":[[NaN,Infinity,-Infinity]]})"), R"({"predictions":[[NaN,Infinity,-Infinity]]})");
+  EXPECT_EQ(predict(R"({"instances":[[NaN,Infinity,-Infinity]]})"),
+            R"({"predictions":[[NaN,Infinity,-Infinity]]})");
 }
 
 TEST_F(ServingRoutesTest, SeveralOutputsHaveNames) {
@@ -73,42 +76,53 @@ TEST_F(ServingRoutesTest, TextsOfManyRowsAreCutWhereTheyBegin) {
     body += cat(i == 0 ? "" : ",", R"({"x":0,"text":")", text, "\"}");
     expected += cat(i == 0 ? "" : ",", R"({"x":[0.0],"text":[")", text, "\"]}");
   }
-  EXPECT_EQ(predict(cat(R"({"instances":[)", body, "]}"), "pair"), cat(R"({"predictions":[)", expected, "]}"));
+  EXPECT_EQ(predict(cat(R"({"instances":[)", body, "]}"), "pair"),
+            cat(R"({"predictions":[)", expected, "]}"));
 }
 
 TEST_F(ServingRoutesTest, WrongValuesAreTold) {
-  expect_error(R"({"instances":[[1],["a"]]})",
-               "Failed to process element: 1 of 'instances' list. Error: input 'INPUT0' at [1][0]: found a string, "
-               "expected a number (FP32)");
-  expect_error(R"({"instances":[[1,2],[1]]})",
-               "Failed to process element: 1 of 'instances' list. Error: input 'INPUT0' at [1]: found a list of 1, "
-               "expected one of 2, as in the first place");
+  expect_error(
+      R"({"instances":[[1],["a"]]})",
+      "Failed to process element: 1 of 'instances' list. Error: input 'INPUT0' at [1][0]: found a string, "
+      "expected a number (FP32)");
+  expect_error(
+      R"({"instances":[[1,2],[1]]})",
+      "Failed to process element: 1 of 'instances' list. Error: input 'INPUT0' at [1]: found a list of 1, "
+      "expected one of 2, as in the first place");
   expect_error(R"({"inputs":[[1],2]})",
                "input 'INPUT0' at [1]: found an integer, expected a list, as in the first place");
-  expect_error(R"({"inputs":[1,[2]]})", "input 'INPUT0' at [1]: found a list, expected one value, as in the first place");
+  expect_error(R"({"inputs":[1,[2]]})",
+               "input 'INPUT0' at [1]: found a list, expected one value, as in the first place");
   expect_error(R"({"inputs":[[1e39]]})",
                "input 'INPUT0' at [0][0]: found a number out of range, expected one of FP32");
   expect_error(R"({"inputs":{"other":[[1]]}})", "the model 'echo' has no input 'other', expected 'INPUT0'");
   expect_error(R"({"inputs":{"INPUT0":[[1]],"INPUT0":[[1]]}})", "input 'INPUT0' is there twice");
-  expect_error(R"({"instances":[{"INPUT0":[1]},[1]]})",
-               "Failed to process element: 1 of 'instances' list. Error: expected an object with values by name, as in "
-               "the first element");
-  expect_error(R"({"instances":[{"x":1,"text":"a"},{"x":1}]})",
-               "Failed to process element: 1 of 'instances' list. Error: expected the 2 inputs of the first element, "
-               "found 1",
-               "pair");
-  expect_error(R"({"instances":[{"x":1,"text":"a"},{"x":1,"x":1}]})",
-               "Failed to process element: 1 of 'instances' list. Error: input 'x' has two values here, expected one in "
-               "each",
-               "pair");
+  expect_error(
+      R"({"instances":[{"INPUT0":[1]},[1]]})",
+      "Failed to process element: 1 of 'instances' list. Error: expected an object with values by name, as in "
+      "the first element");
+  expect_error(
+      R"({"instances":[{"x":1,"text":"a"},{"x":1}]})",
+      "Failed to process element: 1 of 'instances' list. Error: expected the 2 inputs of the first element, "
+      "found 1",
+      "pair");
+  expect_error(
+      R"({"instances":[{"x":1,"text":"a"},{"x":1,"x":1}]})",
+      "Failed to process element: 1 of 'instances' list. Error: input 'x' has two values here, expected one in "
+      "each",
+      "pair");
   expect_error(R"({"inputs":{"x":[1]}})", "the input 'text' of the model 'pair' is missing", "pair");
   expect_error(R"({"inputs":[1]})",
-               "the model 'pair' has the inputs 'x', 'text': expected an object with values by their names", "pair");
-  expect_error(R"({"inputs":{"x":[1],"text":[{"b64":"?"}]}})",
-               R"(input 'text' at [0]: found a text that is no base64, expected a string or {\"b64\": \"<base64>\"} (BYTES))",
+               "the model 'pair' has the inputs 'x', 'text': expected an object with values by their names",
                "pair");
-  expect_error(R"({"inputs":{"x":[1],"text":[{"b65":"?"}]}})",
-               R"(input 'text' at [0]: found an object, expected a string or {\"b64\": \"<base64>\"} (BYTES))", "pair");
+  expect_error(
+      R"({"inputs":{"x":[1],"text":[{"b64":"?"}]}})",
+      R"(input 'text' at [0]: found a text that is no base64, expected a string or {\"b64\": \"<base64>\"} (BYTES))",
+      "pair");
+  expect_error(
+      R"({"inputs":{"x":[1],"text":[{"b65":"?"}]}})",
+      R"(input 'text' at [0]: found an object, expected a string or {\"b64\": \"<base64>\"} (BYTES))",
+      "pair");
 }
 
 TEST_F(ServingRoutesTest, WrongBodiesAreTold) {
@@ -118,18 +132,23 @@ TEST_F(ServingRoutesTest, WrongBodiesAreTold) {
   expect_error(R"({"inputs":[],"instances":[]})",
                "Not formatted correctly: expected only one of 'inputs' and 'instances'");
   for (const char* none : {"[]", "{}", "5", "null"})
-    expect_error(cat(R"({"instances":)", none, "}"), "'instances' has to be a list with at least one element");
+    expect_error(cat(R"({"instances":)", none, "}"),
+                 "'instances' has to be a list with at least one element");
   expect_error(R"({"signature_name":5,"inputs":[]})", "'signature_name' key must be a string value");
-  expect_error(R"({"signature_name":"other","inputs":[]})",
-               R"(Serving signature name: \"other\" not found in signature def: the model 'echo' has 'serving_default')");
+  expect_error(
+      R"({"signature_name":"other","inputs":[]})",
+      R"(Serving signature name: \"other\" not found in signature def: the model 'echo' has 'serving_default')");
   expect_error(cat(R"({"inputs":)", std::string(50, '['), std::string(50, ']'), "}"),
                "JSON Parse error: more than 40 levels of objects and lists");
   expect_error(cat(R"({"inputs":)", std::string(33, '['), "1", std::string(33, ']'), "}"),
-               cat("input 'INPUT0' at ", [] {
-                 std::string places;
-                 for (int i = 0; i < 32; ++i) places += "[0]";
-                 return places;
-               }(), ": found a list, expected at most 32 dimensions"));
+               cat(
+                   "input 'INPUT0' at ",
+                   [] {
+                     std::string places;
+                     for (int i = 0; i < 32; ++i) places += "[0]";
+                     return places;
+                   }(),
+                   ": found a list, expected at most 32 dimensions"));
   std::string many = "0";
   for (int i = 0; i < 1000; ++i) many += ",0";
   expect_error(cat(R"({"inputs":[[)", many, "]]}"),
@@ -146,7 +165,8 @@ TEST_F(ServingRoutesTest, ModelsVersionsAndLabels) {
   EXPECT_EQ(predict(body, "ec%68o/labels/stable"), answer);
   EXPECT_EQ(old_calls, 2);
   EXPECT_EQ(predict(body, "none"), R"j(404 {"error":"Servable not found for request: Latest(none)"})j");
-  EXPECT_EQ(predict(body, "echo/versions/2"), R"j(404 {"error":"Servable not found for request: Specific(echo, 2)"})j");
+  EXPECT_EQ(predict(body, "echo/versions/2"),
+            R"j(404 {"error":"Servable not found for request: Specific(echo, 2)"})j");
   expect_error(body, "Unrecognized servable version label: new", "echo/labels/new");
   expect_error(body, "the version '1x' is not a number from 0 to 9223372036854775807", "echo/versions/1x");
   EXPECT_EQ(scripted.ask("POST", "/v1/models/echo:train", body).body,
@@ -169,10 +189,12 @@ TEST_F(ServingRoutesTest, FailuresOfTheModelHaveItsStatus) {
 
 TEST_F(ServingRoutesTest, OutputsThatCannotBeToldAreFailures) {
   answer_with("y", DataType::kFp32, {2}, std::string(8, '\0'));
-  EXPECT_EQ(predict(R"({"instances":[[1]]})"),
-            R"(500 {"error":"the output 'y' has the shape [2], expected 1 rows, one for each element of the request"})");
+  EXPECT_EQ(
+      predict(R"({"instances":[[1]]})"),
+      R"(500 {"error":"the output 'y' has the shape [2], expected 1 rows, one for each element of the request"})");
   answer_with("y", DataType::kFp32, {3}, std::string(8, '\0'));
-  EXPECT_EQ(predict(R"({"inputs":[[1]]})"), R"(500 {"error":"the output 'y' has bytes that do not fit its shape [3]"})");
+  EXPECT_EQ(predict(R"({"inputs":[[1]]})"),
+            R"(500 {"error":"the output 'y' has bytes that do not fit its shape [3]"})");
   answer_with("y", DataType::kBytes, {1}, std::string("\1\0\0\0\xFF", 5));
   EXPECT_EQ(predict(R"({"inputs":[[1]]})").substr(0, 3), "400");
   answer_with("y_bytes", DataType::kBytes, {1}, std::string("\1\0\0\0\xFF", 5));
@@ -200,10 +222,12 @@ TEST_F(ServingRoutesTest, NumbersOfEveryType) {
   EXPECT_EQ(of(DataType::kFp64, "0.1,1e300"), R"({"outputs":[0.1,1e+300]})");
   EXPECT_EQ(of(DataType::kFp16, "1.5,-65504,6e-8,NaN"), R"({"outputs":[1.5,-65504.0,5.9604645e-08,NaN]})");
   EXPECT_EQ(of(DataType::kBf16, "1.5,-2"), R"({"outputs":[1.5,-2.0]})");
-  EXPECT_EQ(of(DataType::kInt8, "128"),
-            R"j(400 {"error":"input 'INPUT0' at [0]: found 128, expected an integer from -128 to 127 (INT8)"})j");
-  EXPECT_EQ(of(DataType::kUint64, "-1"),
-            R"j(400 {"error":"input 'INPUT0' at [0]: found -1, expected an integer from 0 to 18446744073709551615 (UINT64)"})j");
+  EXPECT_EQ(
+      of(DataType::kInt8, "128"),
+      R"j(400 {"error":"input 'INPUT0' at [0]: found 128, expected an integer from -128 to 127 (INT8)"})j");
+  EXPECT_EQ(
+      of(DataType::kUint64, "-1"),
+      R"j(400 {"error":"input 'INPUT0' at [0]: found -1, expected an integer from 0 to 18446744073709551615 (UINT64)"})j");
   EXPECT_EQ(of(DataType::kInt32, "1.0").substr(0, 3), "400");
   EXPECT_EQ(of(DataType::kBool, "1").substr(0, 3), "400");
 }
@@ -220,32 +244,39 @@ TEST_F(ServingRoutesTest, ClassesAndScoresOfExamples) {
   EXPECT_EQ(ask("classify", good), R"({"result":[[["c",0.5]],[["t",0.25]]]})");
   EXPECT_EQ(ask("regress", good), R"({"result":[0.5,0.25]})");
   EXPECT_EQ(ask("regress", R"({"examples":[{"x":[0.5],"text":["t"]}]})"), R"({"result":[0.5]})");
-  EXPECT_EQ(ask("classify", R"({"examples":[]})"), R"(400 {"error":"'examples' has to be a list with at least one object"})");
-  EXPECT_EQ(ask("classify", R"({"examples":[5]})"),
-            R"(400 {"error":"Failed to process element: 0 of 'examples' list. Error: expected an object with features by name"})");
-  EXPECT_EQ(ask("classify", R"({"context":5,"examples":[{}]})"), R"(400 {"error":"'context' has to be an object"})");
+  EXPECT_EQ(ask("classify", R"({"examples":[]})"),
+            R"(400 {"error":"'examples' has to be a list with at least one object"})");
+  EXPECT_EQ(
+      ask("classify", R"({"examples":[5]})"),
+      R"(400 {"error":"Failed to process element: 0 of 'examples' list. Error: expected an object with features by name"})");
+  EXPECT_EQ(ask("classify", R"({"context":5,"examples":[{}]})"),
+            R"(400 {"error":"'context' has to be an object"})");
   EXPECT_EQ(ask("classify", R"({"examples":[{"x":1,"text":"a"},{"x":1}]})"),
             R"(400 {"error":"the input 'text' has 1 values, expected one for each of 2 elements"})");
 }
 
 TEST_F(ServingRoutesTest, StatusOfVersions) {
   const auto version = [](const char* number, const char* state) {
-    return cat(R"({"version":")", number, R"(","state":")", state, R"(","status":{"error_code":"OK","error_message":""}})");
+    return cat(R"({"version":")", number, R"(","state":")", state,
+               R"(","status":{"error_code":"OK","error_message":""}})");
   };
   EXPECT_EQ(get("/v1/models/echo"), cat(R"({"model_version_status":[)", version("3", "AVAILABLE"), ",",
                                         version("1", "AVAILABLE"), "]}"));
   EXPECT_EQ(get("/v1/models/echo/labels/stable"),
             cat(R"({"model_version_status":[)", version("1", "AVAILABLE"), "]}"));
   scripted.catalog.unload({"echo"}, [](const auto&) {});
-  EXPECT_EQ(get("/v1/models/echo/versions/3"), cat(R"({"model_version_status":[)", version("3", "END"), "]}"));
+  EXPECT_EQ(get("/v1/models/echo/versions/3"),
+            cat(R"({"model_version_status":[)", version("3", "END"), "]}"));
   EXPECT_EQ(get("/v1/models/none"), R"(404 {"error":"Could not find any versions of model none"})");
   EXPECT_EQ(get("/v1/models/echo/versions/9"), R"(404 {"error":"Could not find version 9 of model echo"})");
   scripted.catalog.list = []() -> Result<std::vector<ModelIndexEntry>> {
-    return std::vector<ModelIndexEntry>{{"m", "2", "UNAVAILABLE", "no file"}, {"m", "", "", ""}, {"m", "4", "LOADING", ""}};
+    return std::vector<ModelIndexEntry>{
+        {"m", "2", "UNAVAILABLE", "no file"}, {"m", "", "", ""}, {"m", "4", "LOADING", ""}};
   };
-  EXPECT_EQ(get("/v1/models/m"),
-            cat(R"({"model_version_status":[)", version("4", "LOADING"),
-                R"(,{"version":"2","state":"END","status":{"error_code":"UNKNOWN","error_message":"no file"}}]})"));
+  EXPECT_EQ(
+      get("/v1/models/m"),
+      cat(R"({"model_version_status":[)", version("4", "LOADING"),
+          R"(,{"version":"2","state":"END","status":{"error_code":"UNKNOWN","error_message":"no file"}}]})"));
   EXPECT_EQ(get("/v1/models"), R"({"models":["m"]})");
 }
 
@@ -280,12 +311,14 @@ TEST_F(ServingRoutesTest, ATenantAndACoding) {
 
 TEST(ServingPrefix, StandsInFrontOfEveryPath) {
   ScriptedServing scripted("/tfs", /*has_kserve_status=*/true);
-  for (const HttpRoute& route : scripted.routes->routes()) EXPECT_TRUE(route.path.starts_with("/tfs/v1/models"));
+  for (const HttpRoute& route : scripted.routes->routes())
+    EXPECT_TRUE(route.path.starts_with("/tfs/v1/models"));
   EXPECT_EQ(scripted.ask("POST", "/tfs/v1/models/echo:predict", R"({"instances":[[1]]})").status, 200);
   EXPECT_EQ(scripted.ask("POST", "/v1/models/echo:predict", R"({"instances":[[1]]})").status, 404);
   EXPECT_TRUE(scripted.ask("GET", "/tfs/v1/models/echo").body.ends_with(R"(],"name":"echo","ready":true})"));
   for (const char* prefix : {"", "/a", "/a/b-c"}) EXPECT_EQ(wrong_prefix(prefix), "") << prefix;
-  for (const char* prefix : {"/", "a", "/a/", "/a*", "/a?b", "/a b", "/%41"}) EXPECT_NE(wrong_prefix(prefix), "") << prefix;
+  for (const char* prefix : {"/", "a", "/a/", "/a*", "/a?b", "/a b", "/%41"})
+    EXPECT_NE(wrong_prefix(prefix), "") << prefix;
 }
 
 }  // namespace

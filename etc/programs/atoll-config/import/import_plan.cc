@@ -40,7 +40,8 @@ Result<fs::path> model_base(const fs::path& config, const std::string& model, co
   return base;
 }
 
-Result<std::map<int64_t, fs::path>> version_folders(const fs::path& base, const std::string& model, ImportPlan& plan) {
+Result<std::map<int64_t, fs::path>> version_folders(const fs::path& base, const std::string& model,
+                                                    ImportPlan& plan) {
   std::map<int64_t, fs::path> folders;
   std::error_code error;
   fs::directory_iterator entries(base, error);
@@ -64,16 +65,18 @@ Result<std::map<int64_t, fs::path>> version_folders(const fs::path& base, const 
 }
 
 Status add_model(ImportedModel model, ImportPlan& plan) {
-  if (model.name.empty() || leaves_directory(model.name) || model.name.front() == '.' || !is_utf8(model.name) ||
-      model.name.size() > 255 || std::ranges::any_of(model.name, [](unsigned char c) { return c < ' ' || c == 0x7F; }))
+  if (model.name.empty() || leaves_directory(model.name) || model.name.front() == '.' ||
+      !is_utf8(model.name) || model.name.size() > 255 ||
+      std::ranges::any_of(model.name, [](unsigned char c) { return c < ' ' || c == 0x7F; }))
     return invalid_argument("model '", model.name, "': a folder cannot have this name");
   if (std::ranges::any_of(plan.models, [&](const ImportedModel& one) { return one.name == model.name; }))
     return invalid_argument("model '", model.name, "' is there twice");
   if (model.versions.empty())
-    return invalid_argument("model '", model.name, "': ", model.base.string(), " has no version: expected a folder such as ",
-                            (model.base / "1").string());
+    return invalid_argument("model '", model.name, "': ", model.base.string(),
+                            " has no version: expected a folder such as ", (model.base / "1").string());
   const auto has = [&](int64_t number) {
-    return std::ranges::any_of(model.versions, [&](const ImportedVersion& one) { return one.number == number; });
+    return std::ranges::any_of(model.versions,
+                               [&](const ImportedVersion& one) { return one.number == number; });
   };
   std::erase_if(model.choice.specific, [&](int64_t number) {
     if (has(number)) return false;
@@ -81,17 +84,20 @@ Status add_model(ImportedModel model, ImportPlan& plan) {
     return true;
   });
   if (model.choice.kind == VersionChoice::Kind::kSpecific && model.choice.specific.empty())
-    return invalid_argument("model '", model.name, "': none of the versions of its model_version_policy is there");
+    return invalid_argument("model '", model.name,
+                            "': none of the versions of its model_version_policy is there");
   std::erase_if(model.labels, [&](const auto& label) {
     const std::string& name = label.first;
     const auto is_letter = [](unsigned char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; };
-    const bool is_label = !name.empty() && (is_letter(static_cast<unsigned char>(name[0])) || name[0] == '_') &&
+    const bool is_label = !name.empty() &&
+                          (is_letter(static_cast<unsigned char>(name[0])) || name[0] == '_') &&
                           std::ranges::all_of(name, [&](unsigned char c) {
                             return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-';
                           });
     if (is_label && label.second > 0) return false;
     plan.leave_out(model.name, cat("version_labels: '", name, "'"),
-                   is_label ? "it names no version" : "labels begin with a letter or '_' and have letters, digits, '_' and '-'");
+                   is_label ? "it names no version"
+                            : "labels begin with a letter or '_' and have letters, digits, '_' and '-'");
     return true;
   });
   plan.models.push_back(std::move(model));

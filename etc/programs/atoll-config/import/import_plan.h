@@ -63,8 +63,8 @@ Result<std::filesystem::path> model_base(const std::filesystem::path& config, co
                                          const std::string& base_path);
 /// The folders of versions, by number. Names that are no version are told in `plan`. Errors: UNAVAILABLE it cannot be listed;
 /// INVALID_ARGUMENT two have the same number.
-Result<std::map<int64_t, std::filesystem::path>> version_folders(const std::filesystem::path& base, const std::string& model,
-                                                                 ImportPlan& plan);
+Result<std::map<int64_t, std::filesystem::path>> version_folders(const std::filesystem::path& base,
+                                                                 const std::string& model, ImportPlan& plan);
 /// Adds a model that is complete. Errors: INVALID_ARGUMENT its name cannot be a folder's or is there already, none of its
 /// versions is served.
 Status add_model(ImportedModel model, ImportPlan& plan);

@@ -45,7 +45,8 @@ std::string parameter(std::string_view key, std::string_view value) {
 }
 
 /// The files of one version with their names in the repository. \param name  that of the main file
-Result<ImportedVersion> version_of(int64_t number, const fs::path& folder, const std::string& model, std::string& name) {
+Result<ImportedVersion> version_of(int64_t number, const fs::path& folder, const std::string& model,
+                                   std::string& name) {
   ImportedVersion version{number, {}};
   std::error_code error;
   if (fs::exists(folder / "saved_model.pb", error)) {
@@ -56,27 +57,31 @@ Result<ImportedVersion> version_of(int64_t number, const fs::path& folder, const
   const ModelFormat* format = nullptr;
   fs::path main;
   std::vector<fs::path> files;
-  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator(); entry.increment(error)) {
+  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
     files.push_back(entry->path());
     for (const ModelFormat& one : kFormats) {
       if (entry->path().extension() != one.suffix) continue;
       if (format != nullptr)
-        return invalid_argument("model '", model, "': ", folder.string(), " has both ", main.filename().string(), " and ",
-                                entry->path().filename().string(), ", expected one model");
+        return invalid_argument("model '", model, "': ", folder.string(), " has both ",
+                                main.filename().string(), " and ", entry->path().filename().string(),
+                                ", expected one model");
       format = &one;
       main = entry->path();
     }
   }
   if (error) return unavailable("model '", model, "': ", folder.string(), ": ", error.message());
   if (format == nullptr)
-    return invalid_argument("model '", model, "': ", folder.string(),
-                            " has no model: expected a file .xml, .onnx, .pdmodel or .tflite, or saved_model.pb");
+    return invalid_argument(
+        "model '", model, "': ", folder.string(),
+        " has no model: expected a file .xml, .onnx, .pdmodel or .tflite, or saved_model.pb");
   std::sort(files.begin(), files.end());
   name = format->name;
   for (const fs::path& file : files) {
     if (!fs::is_regular_file(file, error)) continue;
-    const bool is_companion = !format->companion.empty() && file.extension() == format->companion && file.stem() == main.stem();
-    const std::string to = file == main    ? name
+    const bool is_companion =
+        !format->companion.empty() && file.extension() == format->companion && file.stem() == main.stem();
+    const std::string to = file == main   ? name
                            : is_companion ? fs::path(name).stem().string() + std::string(format->companion)
                                           : file.filename().string();
     version.files.emplace_back(file, to);
@@ -86,7 +91,8 @@ Result<ImportedVersion> version_of(int64_t number, const fs::path& folder, const
 
 Status read_policy(const json& policy, ImportedModel& model) {
   const auto wrong = [&] {
-    return invalid_argument("model '", model.name, "': model_version_policy is ", policy.dump(), R"(, expected {"latest": )"
+    return invalid_argument("model '", model.name, "': model_version_policy is ", policy.dump(),
+                            R"(, expected {"latest": )"
                             R"({"num_versions": N}}, {"all": {}} or {"specific": {"versions": [...]}})");
   };
   if (!policy.is_object() || policy.size() != 1) return wrong();
@@ -98,11 +104,13 @@ Status read_policy(const json& policy, ImportedModel& model) {
   if (!inner.is_object()) return wrong();
   if (policy.contains("latest")) {
     const json number = inner.value("num_versions", json(1));
-    if (!number.is_number_unsigned() || number.get<uint64_t>() == 0 || number.get<uint64_t>() > 1'000'000) return wrong();
+    if (!number.is_number_unsigned() || number.get<uint64_t>() == 0 || number.get<uint64_t>() > 1'000'000)
+      return wrong();
     model.choice.latest = number.get<uint32_t>();
     return {};
   }
-  if (!policy.contains("specific") || !inner.contains("versions") || !inner["versions"].is_array()) return wrong();
+  if (!policy.contains("specific") || !inner.contains("versions") || !inner["versions"].is_array())
+    return wrong();
   model.choice.kind = VersionChoice::Kind::kSpecific;
   for (const json& number : inner["versions"]) {
     if (!number.is_number_unsigned()) return wrong();
@@ -113,9 +121,11 @@ Status read_policy(const json& policy, ImportedModel& model) {
 
 Status read_plugin_config(const json& given, ImportedModel& model, ImportPlan& plan) {
   json settings = given;
-  if (given.is_string()) settings = json::parse(given.get<std::string>(), nullptr, /*allow_exceptions=*/false);
+  if (given.is_string())
+    settings = json::parse(given.get<std::string>(), nullptr, /*allow_exceptions=*/false);
   if (!settings.is_object())
-    return invalid_argument("model '", model.name, "': plugin_config is ", given.dump(), ", expected an object");
+    return invalid_argument("model '", model.name, "': plugin_config is ", given.dump(),
+                            ", expected an object");
   for (const auto& [key, value] : settings.items()) {
     const std::string text = text_of(value);
     if (std::ranges::find(kPluginParameters, key) != std::end(kPluginParameters)) {
@@ -132,7 +142,8 @@ Status read_plugin_config(const json& given, ImportedModel& model, ImportPlan& p
 /// A count of a setting that may be a number or a text; 0: it is neither, or out of range.
 uint64_t count_of(const json& value) {
   const std::string text = text_of(value);
-  const bool is_number = !text.empty() && text.size() < 10 && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+  const bool is_number = !text.empty() && text.size() < 10 &&
+                         std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
   return is_number ? std::stoull(text) : 0;
 }
 
@@ -151,11 +162,14 @@ Status read_setting(const std::string& key, const json& value, ImportedModel& mo
     if (size > 0) model.config += cat("max_batch_size: ", size, "\n");
     if (size == 0) plan.leave_out(model.name, key, "models of any batch size are served as they are");
   } else if (key == "shape") {
-    plan.leave_out(model.name, key,
-                   "dynamic shapes are served as they are; to fix them, give the inputs dims in config.pbtxt and set the "
-                   "parameter RESHAPE_IO_LAYERS");
+    plan.leave_out(
+        model.name, key,
+        "dynamic shapes are served as they are; to fix them, give the inputs dims in config.pbtxt and set the "
+        "parameter RESHAPE_IO_LAYERS");
   } else if (key == "layout") {
-    plan.leave_out(model.name, key, "tensors are served in the model's own layout; transpose in the client or in an ensemble's step");
+    plan.leave_out(
+        model.name, key,
+        "tensors are served in the model's own layout; transpose in the client or in an ensemble's step");
   } else {
     plan.leave_out(model.name, key, "there is no such setting here");
   }
@@ -164,9 +178,10 @@ Status read_setting(const std::string& key, const json& value, ImportedModel& mo
 
 Status add(const json& entry, const fs::path& file, ImportPlan& plan) {
   const json* const config = entry.is_object() && entry.contains("config") ? &entry["config"] : nullptr;
-  if (config == nullptr || !config->is_object() || !config->contains("name") || !(*config)["name"].is_string() ||
-      !config->contains("base_path") || !(*config)["base_path"].is_string())
-    return invalid_argument(file.string(), R"(: expected {"config": {"name": ..., "base_path": ...}} for each model)");
+  if (config == nullptr || !config->is_object() || !config->contains("name") ||
+      !(*config)["name"].is_string() || !config->contains("base_path") || !(*config)["base_path"].is_string())
+    return invalid_argument(file.string(),
+                            R"(: expected {"config": {"name": ..., "base_path": ...}} for each model)");
   ImportedModel model;
   model.name = (*config)["name"].get<std::string>();
   auto base = model_base(file, model.name, (*config)["base_path"].get<std::string>());
@@ -183,7 +198,8 @@ Status add(const json& entry, const fs::path& file, ImportPlan& plan) {
     auto version = version_of(number, folder, model.name, own);
     if (!version.ok()) return std::move(version).status();
     if (!name.empty() && own != name)
-      return invalid_argument("model '", model.name, "': ", folder.string(), " has another format than the other versions");
+      return invalid_argument("model '", model.name, "': ", folder.string(),
+                              " has another format than the other versions");
     name = own;
     model.versions.push_back(std::move(version).value());
   }
@@ -196,7 +212,8 @@ Status add(const json& entry, const fs::path& file, ImportPlan& plan) {
 
 std::string reason_of(const std::string& key) {
   if (key == "pipeline_config_list") return "pipelines have to be written anew, as ensembles";
-  if (key == "mediapipe_config_list") return "MediaPipe graphs are not served; ensembles or a model in Python take their place";
+  if (key == "mediapipe_config_list")
+    return "MediaPipe graphs are not served; ensembles or a model in Python take their place";
   return "there is no such setting here";
 }
 
@@ -216,7 +233,8 @@ Result<ImportPlan> read_model_server(const fs::path& file) {
   plan.http_port = 8000;
   if (!root.is_object() || !root.contains("model_config_list") || !root["model_config_list"].is_array() ||
       root["model_config_list"].empty())
-    return invalid_argument(file.string(), R"(: it has no model: expected {"model_config_list": [{"config": {...}}]})");
+    return invalid_argument(file.string(),
+                            R"(: it has no model: expected {"model_config_list": [{"config": {...}}]})");
   for (const json& entry : root["model_config_list"]) ATOLL_RETURN_IF_ERROR(add(entry, file, plan));
   for (const auto& [key, value] : root.items()) {
     if (key != "model_config_list" && !value.empty()) plan.leave_out("", key, reason_of(key));

@@ -27,9 +27,11 @@ class Complaints final : public google::protobuf::io::ErrorCollector {
   }
   void AddWarning(int line, int, const std::string& message) override {
     // Message type "..." has no field named "logging_config".
-    const size_t end = message.rfind('"'), begin = end == std::string::npos || end == 0 ? end : message.rfind('"', end - 1);
+    const size_t end = message.rfind('"'),
+                 begin = end == std::string::npos || end == 0 ? end : message.rfind('"', end - 1);
     if (begin == std::string::npos || message.find("no field named") == std::string::npos) return;
-    plan_.leave_out("", cat("line ", line + 1, ": ", message.substr(begin + 1, end - begin - 1)), "there is no such setting here");
+    plan_.leave_out("", cat("line ", line + 1, ": ", message.substr(begin + 1, end - begin - 1)),
+                    "there is no such setting here");
   }
   const std::string& first() const noexcept { return first_; }
 
@@ -41,7 +43,8 @@ class Complaints final : public google::protobuf::io::ErrorCollector {
 VersionChoice choice_of(const serving_models::VersionPolicy& policy) {
   VersionChoice choice;
   if (policy.has_all()) choice.kind = VersionChoice::Kind::kAll;
-  if (policy.has_latest() && policy.latest().num_versions() > 0) choice.latest = policy.latest().num_versions();
+  if (policy.has_latest() && policy.latest().num_versions() > 0)
+    choice.latest = policy.latest().num_versions();
   if (policy.has_specific()) {
     choice.kind = VersionChoice::Kind::kSpecific;
     choice.specific.insert(policy.specific().versions().begin(), policy.specific().versions().end());
@@ -90,8 +93,10 @@ Result<ImportPlan> read_serving_models(const fs::path& file) {
   google::protobuf::io::ArrayInputStream in(text->data(), static_cast<int>(text->size()));
   if (!parser.Parse(&in, &models)) return invalid_argument(file.string(), ":", complaints.first());
   if (models.model_config_list().config().empty())
-    return invalid_argument(file.string(), ": it has no model: expected model_config_list { config { ... } }");
-  for (const auto& served : models.model_config_list().config()) ATOLL_RETURN_IF_ERROR(add(served, file, plan));
+    return invalid_argument(file.string(),
+                            ": it has no model: expected model_config_list { config { ... } }");
+  for (const auto& served : models.model_config_list().config())
+    ATOLL_RETURN_IF_ERROR(add(served, file, plan));
   return plan;
 }
 

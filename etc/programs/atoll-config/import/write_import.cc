@@ -44,7 +44,9 @@ Status write_model(const ImportedModel& model, const fs::path& repository, bool 
       } else {
         fs::copy(from, folder / name, fs::copy_options::recursive, error);
       }
-      if (error) return unavailable(from.string(), ": it cannot be ", links ? "linked" : "copied", ": ", error.message());
+      if (error)
+        return unavailable(from.string(), ": it cannot be ", links ? "linked" : "copied", ": ",
+                           error.message());
     }
     if (error) return unavailable(folder.string(), ": it cannot be made: ", error.message());
   }
@@ -99,8 +101,9 @@ std::string import_manifest(ImportPlan& plan, const fs::path& repository, const 
       {"repository", "repositories/filesystem", paths},
       {"configs", "configs/pbtxt", ""},
       {"models", "models/catalog", ""},
-      options.poll_seconds == 0 ? Table{"control", "control/none", ""}
-                                : Table{"control", "control/poll", cat("interval = \"", options.poll_seconds, "s\"\n")},
+      options.poll_seconds == 0
+          ? Table{"control", "control/none", ""}
+          : Table{"control", "control/poll", cat("interval = \"", options.poll_seconds, "s\"\n")},
       {"default", "schedulers/default", ""},
       {"dynamic", "schedulers/dynamic", ""},
       {"sequence_direct", "schedulers/sequence_direct", ""},
@@ -118,11 +121,15 @@ std::string import_manifest(ImportPlan& plan, const fs::path& repository, const 
       "# The gRPC address speaks the V2 protocol, not TensorFlow Serving's PredictionService.\n";
   for (const Table& table : tables) {
     std::error_code ignored;
-    const bool is_there = options.plugins.empty() || fs::exists(options.plugins / (table.plugin + ".so"), ignored);
-    std::string part = cat("[plugin.", table.name, "]\nuse = ", toml_text(table.plugin), "\n", table.settings);
+    const bool is_there =
+        options.plugins.empty() || fs::exists(options.plugins / (table.plugin + ".so"), ignored);
+    std::string part =
+        cat("[plugin.", table.name, "]\nuse = ", toml_text(table.plugin), "\n", table.settings);
     if (!is_there) {
-      plan.leave_out("", table.plugin, cat("this installation does not have it, so atoll.toml has it commented out; "
-                                           "etc/dev/build release ", table.plugin, " builds it"));
+      plan.leave_out("", table.plugin,
+                     cat("this installation does not have it, so atoll.toml has it commented out; "
+                         "etc/dev/build release ",
+                         table.plugin, " builds it"));
       for (size_t at = 0; at < part.size() - 1; at = part.find('\n', at) + 1) part.insert(at, "# ");
     }
     text += "\n" + part;
@@ -134,18 +141,22 @@ Status write_import(ImportPlan& plan, const fs::path& out, const ImportOptions& 
   std::error_code error;
   const fs::path target = fs::weakly_canonical(fs::absolute(out), error);
   if (error) return unavailable(out.string(), ": ", error.message());
-  if (fs::exists(target, error)) return invalid_argument(out.string(), " is there already: name a folder that is to be made");
-  const fs::path beside = target.parent_path() / cat(".", target.filename().string(), ".", ::getpid(), ".part");
+  if (fs::exists(target, error))
+    return invalid_argument(out.string(), " is there already: name a folder that is to be made");
+  const fs::path beside =
+      target.parent_path() / cat(".", target.filename().string(), ".", ::getpid(), ".part");
   if (!fs::create_directories(beside / "models", error))
     return unavailable(beside.string(), ": it cannot be made: ", error.message());
   PartFolder part(beside);
-  for (const ImportedModel& model : plan.models) ATOLL_RETURN_IF_ERROR(write_model(model, beside / "models", options.links));
+  for (const ImportedModel& model : plan.models)
+    ATOLL_RETURN_IF_ERROR(write_model(model, beside / "models", options.links));
   ATOLL_RETURN_IF_ERROR(write_file(beside / "atoll.toml", import_manifest(plan, target / "models", options)));
   fs::rename(beside, target, error);
   if (error) return unavailable(out.string(), ": it cannot be made: ", error.message());
   part.keep();
   if (options.links)
-    plan.leave_out("", "new versions", "links are of the versions that there are; import again when there are others");
+    plan.leave_out("", "new versions",
+                   "links are of the versions that there are; import again when there are others");
   return {};
 }
 

@@ -10,8 +10,8 @@
 namespace atl::config {
 
 struct ImportOptions {
-  bool links = false;          ///< of models, in place of copies
-  uint32_t poll_seconds = 1;   ///< 0: what is in the repository at the start is served
+  bool links = false;         ///< of models, in place of copies
+  uint32_t poll_seconds = 1;  ///< 0: what is in the repository at the start is served
   /// Where the server's plugins are; those that are not there are commented out. Empty: nobody knows.
   std::filesystem::path plugins;
 };
@@ -22,6 +22,7 @@ struct ImportOptions {
 Status write_import(ImportPlan& plan, const std::filesystem::path& out, const ImportOptions& options);
 
 /// The text of atoll.toml. \param repository  the absolute path of the models
-std::string import_manifest(ImportPlan& plan, const std::filesystem::path& repository, const ImportOptions& options);
+std::string import_manifest(ImportPlan& plan, const std::filesystem::path& repository,
+                            const ImportOptions& options);
 
 }  // namespace atl::config

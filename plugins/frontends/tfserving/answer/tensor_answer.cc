@@ -93,8 +93,9 @@ class ElementReader {
       return {};
     }
     if (!is_utf8(text))
-      return invalid_argument("the output '", tensor_.name,
-                              "' has bytes that are no UTF-8: an output whose name ends in '_bytes' comes as base64");
+      return invalid_argument(
+          "the output '", tensor_.name,
+          "' has bytes that are no UTF-8: an output whose name ends in '_bytes' comes as base64");
     write_text(json, text);
     return {};
   }
@@ -129,8 +130,8 @@ bool fits_shape(const OutputTensor& output) noexcept {
 
 Status check_rows(const TakenTensor& output, int64_t rows) {
   if (!output.shape.empty() && output.shape[0] == rows) return {};
-  return internal_error("the output '", output.name, "' has the shape ", shape_text(output.shape), ", expected ",
-                        rows, " rows, one for each element of the request");
+  return internal_error("the output '", output.name, "' has the shape ", shape_text(output.shape),
+                        ", expected ", rows, " rows, one for each element of the request");
 }
 
 template <class Write>
@@ -171,7 +172,8 @@ Status write_columns(CheckedWriter& json, const std::vector<TakenTensor>& output
 }
 
 bool is_number(DataType type) noexcept {
-  return type == DataType::kFp32 || type == DataType::kFp64 || type == DataType::kFp16 || type == DataType::kBf16;
+  return type == DataType::kFp32 || type == DataType::kFp64 || type == DataType::kFp16 ||
+         type == DataType::kBf16;
 }
 
 /// The output of this name, or the only one that `fits`.
@@ -209,7 +211,9 @@ Status append_output(const OutputTensor& output, std::vector<TakenTensor>& taken
   if (!fits_shape(output))
     return internal_error("the output '", output.name, "' has bytes that do not fit its shape ",
                           shape_text(output.shape));
-  taken.push_back({std::string(output.name), output.datatype, {output.shape.begin(), output.shape.end()},
+  taken.push_back({std::string(output.name),
+                   output.datatype,
+                   {output.shape.begin(), output.shape.end()},
                    std::string(static_cast<const char*>(output.buffer.data), output.buffer.size_bytes)});
   return {};
 }
@@ -234,14 +238,16 @@ Result<std::string> predict_json(const std::vector<TakenTensor>& outputs, bool i
   });
 }
 
-Result<std::string> classify_json(const std::vector<TakenTensor>& outputs, const ModelInfo& model, int64_t rows) {
-  const TakenTensor* const classes =
-      find_output(outputs, "classes", [](const TakenTensor& one) { return one.datatype == DataType::kBytes; });
+Result<std::string> classify_json(const std::vector<TakenTensor>& outputs, const ModelInfo& model,
+                                  int64_t rows) {
+  const TakenTensor* const classes = find_output(
+      outputs, "classes", [](const TakenTensor& one) { return one.datatype == DataType::kBytes; });
   const TakenTensor* const scores =
       find_output(outputs, "scores", [](const TakenTensor& one) { return is_number(one.datatype); });
   if (classes == nullptr && scores == nullptr)
-    return invalid_argument("the model '", model.name,
-                            "' cannot classify: expected an output 'classes' of BYTES, 'scores' of FP32, or both");
+    return invalid_argument(
+        "the model '", model.name,
+        "' cannot classify: expected an output 'classes' of BYTES, 'scores' of FP32, or both");
   for (const TakenTensor* one : {classes, scores}) {
     if (one != nullptr) ATOLL_RETURN_IF_ERROR(check_rows(*one, rows));
   }
@@ -249,7 +255,8 @@ Result<std::string> classify_json(const std::vector<TakenTensor>& outputs, const
   if (classes != nullptr && scores != nullptr && width_of(*scores) != width)
     return internal_error("the model has given ", width, " classes and ", width_of(*scores), " scores a row");
   const std::vector<std::string>* const labels = classes == nullptr ? labels_of(model, *scores) : nullptr;
-  ElementReader class_reader(classes != nullptr ? *classes : *scores), score_reader(scores != nullptr ? *scores : *classes);
+  ElementReader class_reader(classes != nullptr ? *classes : *scores),
+      score_reader(scores != nullptr ? *scores : *classes);
   return json_of([&](CheckedWriter& json) -> Status {
     write_key(json, "result");
     json.StartArray();
@@ -260,7 +267,9 @@ Result<std::string> classify_json(const std::vector<TakenTensor>& outputs, const
         if (classes != nullptr) {
           ATOLL_RETURN_IF_ERROR(class_reader.write_next(json));
         } else {
-          write_text(json, labels != nullptr && static_cast<size_t>(i) < labels->size() ? (*labels)[static_cast<size_t>(i)] : "");
+          write_text(json, labels != nullptr && static_cast<size_t>(i) < labels->size()
+                               ? (*labels)[static_cast<size_t>(i)]
+                               : "");
         }
         if (scores != nullptr) {
           ATOLL_RETURN_IF_ERROR(score_reader.write_next(json));
@@ -280,11 +289,12 @@ Result<std::string> regress_json(const std::vector<TakenTensor>& outputs, int64_
   const TakenTensor* const values =
       find_output(outputs, "outputs", [](const TakenTensor& one) { return is_number(one.datatype); });
   if (values == nullptr)
-    return invalid_argument("the model cannot regress: expected one output of FP32, or one with the name 'outputs'");
+    return invalid_argument(
+        "the model cannot regress: expected one output of FP32, or one with the name 'outputs'");
   ATOLL_RETURN_IF_ERROR(check_rows(*values, rows));
   if (width_of(*values) != 1)
-    return invalid_argument("the model cannot regress: the output '", values->name, "' has ", width_of(*values),
-                            " numbers a row, expected one");
+    return invalid_argument("the model cannot regress: the output '", values->name, "' has ",
+                            width_of(*values), " numbers a row, expected one");
   ElementReader reader(*values);
   return json_of([&](CheckedWriter& json) -> Status {
     write_key(json, "result");

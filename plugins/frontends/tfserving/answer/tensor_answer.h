@@ -34,7 +34,8 @@ Status join(TakenTensor more, std::vector<TakenTensor>& taken);
 Result<std::string> predict_json(const std::vector<TakenTensor>& outputs, bool is_row, int64_t rows);
 /// {"result": [[[label, score], ...], ...]}. Errors: INVALID_ARGUMENT the model has no output for classes, and none for scores;
 /// those of predict_json().
-Result<std::string> classify_json(const std::vector<TakenTensor>& outputs, const ModelInfo& model, int64_t rows);
+Result<std::string> classify_json(const std::vector<TakenTensor>& outputs, const ModelInfo& model,
+                                  int64_t rows);
 /// {"result": [value, ...]}. Errors: INVALID_ARGUMENT the model has no output with one number a row; those of predict_json().
 Result<std::string> regress_json(const std::vector<TakenTensor>& outputs, int64_t rows);
 

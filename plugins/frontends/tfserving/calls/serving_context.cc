@@ -7,7 +7,7 @@
 
 namespace atl::frontends::tfserving {
 
-Result<int64_t> ServingContext::version_of(const CallTarget& target) const {
+Result<int64_t> RestContext::version_of(const CallTarget& target) const {
   if (!target.label.empty()) {
     if (const auto version = router.labelled(target.model, target.label)) return *version;
     return invalid_argument("Unrecognized servable version label: ", target.label);
@@ -17,11 +17,12 @@ Result<int64_t> ServingContext::version_of(const CallTarget& target) const {
   const char* const end = target.version.data() + target.version.size();
   const auto [stop, error] = std::from_chars(target.version.data(), end, version);
   if (error != std::errc() || stop != end || version < 0)
-    return invalid_argument("the version '", target.version, "' is not a number from 0 to 9223372036854775807");
+    return invalid_argument("the version '", target.version,
+                            "' is not a number from 0 to 9223372036854775807");
   return version;
 }
 
-Result<ModelRef> ServingContext::find(const CallTarget& target) const {
+Result<ModelRef> RestContext::find(const CallTarget& target) const {
   const Result<int64_t> version = version_of(target);
   if (!version.ok()) return version.status().clone();
   Result<ModelRef> model = router.route(catalog, target.model, version.value());

@@ -13,12 +13,12 @@
 namespace atl::frontends::tfserving {
 
 /// Outlives the calls.
-struct ServingContext {
+struct RestContext {
   Host& host;
   ModelCatalog& catalog;
   RouterSlot& router;
   Followed<Tracing>& tracing;
-  uint64_t max_elements = 0;     ///< of the inputs of one call
+  uint64_t max_elements = 0;       ///< of the inputs of one call
   bool has_kserve_status = false;  ///< a model's status has KServe's fields, too
 
   /// The version that the path names; ModelCatalog::kLatest: none. Errors: INVALID_ARGUMENT no number, no such label.

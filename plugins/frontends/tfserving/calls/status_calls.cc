@@ -39,7 +39,7 @@ bool has_failed(const ModelIndexEntry& entry) noexcept {
   return state_of(entry) == "END" && !entry.reason.empty() && entry.reason != "unloaded";
 }
 
-Result<Versions> versions_of(const ServingContext& context, const CallTarget& target) {
+Result<Versions> versions_of(const RestContext& context, const CallTarget& target) {
   const Result<int64_t> wanted = context.version_of(target);
   if (!wanted.ok()) return wanted.status().clone();
   Result<std::vector<ModelIndexEntry>> index = context.catalog.index(/*ready_only=*/false);
@@ -61,14 +61,15 @@ Result<Versions> versions_of(const ServingContext& context, const CallTarget& ta
 }
 
 std::string_view type_name(DataType type) noexcept {
-  constexpr std::string_view kNames[] = {"DT_INVALID", "DT_BOOL", "DT_UINT8", "DT_UINT16", "DT_UINT32",
-                                         "DT_UINT64",  "DT_INT8", "DT_INT16", "DT_INT32",  "DT_INT64",
+  constexpr std::string_view kNames[] = {"DT_INVALID", "DT_BOOL",  "DT_UINT8",  "DT_UINT16", "DT_UINT32",
+                                         "DT_UINT64",  "DT_INT8",  "DT_INT16",  "DT_INT32",  "DT_INT64",
                                          "DT_HALF",    "DT_FLOAT", "DT_DOUBLE", "DT_STRING", "DT_BFLOAT16"};
   const auto index = static_cast<uint32_t>(type);
   return index < kDataTypeCount ? kNames[index] : kNames[0];
 }
 
-void write_tensors(CheckedWriter& json, std::string_view key, const std::vector<TensorSpec>& specs, bool batches) {
+void write_tensors(CheckedWriter& json, std::string_view key, const std::vector<TensorSpec>& specs,
+                   bool batches) {
   write_object(json, key, [&] {
     for (const TensorSpec& spec : specs) {
       write_object(json, spec.name, [&] {
@@ -92,7 +93,7 @@ void write_tensors(CheckedWriter& json, std::string_view key, const std::vector<
 
 }  // namespace
 
-Result<std::string> model_status_json(const ServingContext& context, const CallTarget& target) {
+Result<std::string> model_status_json(const RestContext& context, const CallTarget& target) {
   Result<Versions> versions = versions_of(context, target);
   if (!versions.ok()) return std::move(versions).status();
   return object_json([&](CheckedWriter& json) {
@@ -115,7 +116,7 @@ Result<std::string> model_status_json(const ServingContext& context, const CallT
   });
 }
 
-Result<std::string> metadata_json(const ServingContext& context, const CallTarget& target) {
+Result<std::string> metadata_json(const RestContext& context, const CallTarget& target) {
   const Result<ModelRef> found = context.find(target);
   if (!found.ok()) return found.status().clone();
   const ModelInfo& model = found.value().get()->info();
@@ -140,7 +141,7 @@ Result<std::string> metadata_json(const ServingContext& context, const CallTarge
   });
 }
 
-Result<std::string> models_json(const ServingContext& context) {
+Result<std::string> models_json(const RestContext& context) {
   Result<std::vector<ModelIndexEntry>> index = context.catalog.index(/*ready_only=*/true);
   if (!index.ok()) return std::move(index).status();
   std::set<std::string> names;

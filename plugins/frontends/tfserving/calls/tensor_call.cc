@@ -43,9 +43,11 @@ class TensorCall::Item final : public InnerRequest {
     if (response == nullptr || call_.has_failed()) return;
     if (!response->error.ok()) return call_.fail(response->error.clone(), request.retry_after_ms);
     if (std::exchange(has_answered_, true))
-      return call_.fail(unimplemented("the model answers a request with more than one response, which this API has no form for"));
+      return call_.fail(unimplemented(
+          "the model answers a request with more than one response, which this API has no form for"));
     Status status = guarded("reading the outputs", [&]() -> Status {
-      for (const OutputTensor& output : response->outputs) ATOLL_RETURN_IF_ERROR(append_output(output, outputs));
+      for (const OutputTensor& output : response->outputs)
+        ATOLL_RETURN_IF_ERROR(append_output(output, outputs));
       return {};
     });
     if (!status.ok()) call_.fail(std::move(status));
@@ -56,21 +58,21 @@ class TensorCall::Item final : public InnerRequest {
   bool has_answered_ = false;
 };
 
-void TensorCall::start(const ServingContext& context, HttpExchange& exchange, const CallTarget& target,
+void TensorCall::start(const RestContext& context, HttpExchange& exchange, const CallTarget& target,
                        CallOrigin origin, Pass pass) {
   Result<ModelRef> model = context.find(target);
   if (!model.ok()) return answer_error(exchange, model.status());
   const ModelInfo& info = model.value().get()->info();
-  const auto read = target.action == Action::kPredict ? &read_predict : &read_examples;
+  const auto read = target.action == RestAction::kPredict ? &read_predict : &read_examples;
   Result<TensorRequest> request = read(text_of(exchange.body()), info, context.max_elements);
   if (!request.ok()) return answer_error(exchange, request.status());
-  auto* const call = new TensorCall(context, exchange, target.action, std::move(request).value(), std::move(origin),
-                                    std::move(model).value(), std::move(pass));
+  auto* const call = new TensorCall(context, exchange, target.action, std::move(request).value(),
+                                    std::move(origin), std::move(model).value(), std::move(pass));
   call->run();
 }
 
-TensorCall::TensorCall(const ServingContext& context, HttpExchange& exchange, Action action, TensorRequest request,
-                       CallOrigin origin, ModelRef model, Pass pass)
+TensorCall::TensorCall(const RestContext& context, HttpExchange& exchange, RestAction action,
+                       TensorRequest request, CallOrigin origin, ModelRef model, Pass pass)
     : context_(context),
       exchange_(exchange),
       pass_(std::move(pass)),
@@ -82,7 +84,8 @@ TensorCall::TensorCall(const ServingContext& context, HttpExchange& exchange, Ac
   parent_.tenant = origin_.tenant;
   if (auto tracing = context_.tracing.hold(); tracing && tracing->active()) {
     const ModelInfo& info = model_.get()->info();
-    parent_.trace = tracing->start({info.name, info.version, parent_.id, origin_.traceparent, origin_.tracestate});
+    parent_.trace =
+        tracing->start({info.name, info.version, parent_.id, origin_.traceparent, origin_.tracestate});
   }
 }
 
@@ -93,7 +96,8 @@ TensorCall::~TensorCall() {
 Status TensorCall::make_items() {
   const auto batch = static_cast<int64_t>(model_.get()->info().max_batch_size);
   // All tensors of one length can be cut into batches; anything else the model judges.
-  int64_t rows = request_.inputs.empty() || request_.inputs[0].shape.empty() ? 0 : request_.inputs[0].shape[0];
+  int64_t rows =
+      request_.inputs.empty() || request_.inputs[0].shape.empty() ? 0 : request_.inputs[0].shape[0];
   for (const GivenTensor& tensor : request_.inputs) {
     if (tensor.shape.empty() || tensor.shape[0] != rows) rows = 0;
   }
@@ -104,7 +108,8 @@ Status TensorCall::make_items() {
   if ((rows + batch - 1) / batch > kMostItems)
     return invalid_argument("the request has ", rows, " rows, expected at most ", kMostItems * batch,
                             " for a model with a max_batch_size of ", batch);
-  for (int64_t first = 0; first < rows; first += batch) make_item(first, std::min(batch, rows - first), false);
+  for (int64_t first = 0; first < rows; first += batch)
+    make_item(first, std::min(batch, rows - first), false);
   return {};
 }
 
@@ -155,19 +160,19 @@ void TensorCall::part_done() noexcept {
 }
 
 void TensorCall::fail(Status status, uint32_t retry_after_ms) noexcept {
-  if (status.code() == Code::kCancelled && context_.catalog.exiting()) status = unavailable(messages::kCutByEnd);
+  if (status.code() == Code::kCancelled && context_.catalog.exiting())
+    status = unavailable(messages::kCutByEnd);
   {
     std::lock_guard lock(mutex_);
-    if (!failure_.ok()) return;
-    failure_ = std::move(status);
-    retry_after_ms_ = retry_after_ms;
+    if (!failure_.status.ok()) return;
+    failure_ = {std::move(status), retry_after_ms};
   }
   failed_.store(true, std::memory_order_release);
   all_.cancel();
 }
 
 void TensorCall::finish() noexcept {
-  if (!failure_.ok()) return answer_error(exchange_, failure_, retry_after_ms_);
+  if (!failure_.status.ok()) return answer_error(exchange_, failure_.status, failure_.retry_after_ms);
   Result<std::string> text = guarded("writing the answer", [&] { return answer_text(); });
   model_.reset();
   answer_json(exchange_, std::move(text));
@@ -179,8 +184,8 @@ Result<std::string> TensorCall::answer_text() {
   for (size_t i = 1; i < items_.size(); ++i) {
     for (TakenTensor& more : items_[i]->outputs) ATOLL_RETURN_IF_ERROR(join(std::move(more), outputs));
   }
-  if (action_ == Action::kClassify) return classify_json(outputs, model, request_.rows);
-  if (action_ == Action::kRegress) return regress_json(outputs, request_.rows);
+  if (action_ == RestAction::kClassify) return classify_json(outputs, model, request_.rows);
+  if (action_ == RestAction::kRegress) return regress_json(outputs, request_.rows);
   drop_scalar_dims(model, outputs);
   return predict_json(outputs, request_.is_row, request_.rows);
 }

@@ -37,8 +37,7 @@ bool is_base64(const CheckedValue& value) noexcept {
 std::string_view GivenTensor::rows(int64_t first, int64_t count) const noexcept {
   const auto begin = static_cast<size_t>(first), end = static_cast<size_t>(first + count);
   const std::string_view all = bytes;
-  if (datatype == DataType::kBytes)
-    return all.substr(row_begins[begin], row_begins[end] - row_begins[begin]);
+  if (datatype == DataType::kBytes) return all.substr(row_begins[begin], row_begins[end] - row_begins[begin]);
   const size_t row = shape[0] == 0 ? 0 : bytes.size() / static_cast<size_t>(shape[0]);
   return all.substr(begin * row, (end - begin) * row);
 }
@@ -50,7 +49,8 @@ TensorBuilder::TensorBuilder(std::string name, DataType datatype, uint64_t& budg
 
 Status TensorBuilder::add_row(int64_t row, const CheckedValue& value) {
   if (rows_ != row)
-    return invalid_argument("input '", tensor_.name, "' has ", rows_ > row ? "two values here" : "no value in an earlier element",
+    return invalid_argument("input '", tensor_.name, "' has ",
+                            rows_ > row ? "two values here" : "no value in an earlier element",
                             ", expected one in each");
   if (tensor_.datatype == DataType::kBytes) tensor_.row_begins.push_back(tensor_.bytes.size());
   at_.assign(1, rows_++);
@@ -101,7 +101,8 @@ Status TensorBuilder::add(const CheckedValue& value, size_t depth) {
 }
 
 Status TensorBuilder::add_element(const CheckedValue& value) {
-  if (budget_ == 0) return invalid_argument("the request has more elements than the option max_elements allows");
+  if (budget_ == 0)
+    return invalid_argument("the request has more elements than the option max_elements allows");
   --budget_;
   switch (tensor_.datatype) {
     case DataType::kBool:
@@ -151,7 +152,8 @@ Status TensorBuilder::add_integer(const CheckedValue& value) {
 }
 
 Status TensorBuilder::add_floating(const CheckedValue& value) {
-  if (!value.IsNumber()) return wrong(kind_of(value), cat("a number (", data_type_name(tensor_.datatype), ")"));
+  if (!value.IsNumber())
+    return wrong(kind_of(value), cat("a number (", data_type_name(tensor_.datatype), ")"));
   const double number = value.GetDouble();
   const auto narrow = static_cast<float>(number);
   if (tensor_.datatype == DataType::kFp64) {

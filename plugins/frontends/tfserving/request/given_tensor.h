@@ -55,9 +55,9 @@ class TensorBuilder {
 
   GivenTensor tensor_;
   uint64_t& budget_;
-  std::vector<int64_t> at_;      ///< index in each list that is being read
-  std::vector<int64_t> lengths_; ///< of the lists, by depth; -1: not known yet
-  bool has_rank_ = false;        ///< an element has been read: lengths_ has one entry for each dimension
+  std::vector<int64_t> at_;       ///< index in each list that is being read
+  std::vector<int64_t> lengths_;  ///< of the lists, by depth; -1: not known yet
+  bool has_rank_ = false;         ///< an element has been read: lengths_ has one entry for each dimension
   int64_t rows_ = 0;
   bool is_whole_ = false;  ///< set_all() was called
 };

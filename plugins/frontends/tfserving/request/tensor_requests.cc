@@ -30,8 +30,8 @@ Status parse(std::string_view body, CheckedDocument& document) {
   if (is_json_deeper_than(body, kMostLevels))
     return invalid_argument("JSON Parse error: more than ", kMostLevels, " levels of objects and lists");
   // NaN and Infinity are numbers in this API.
-  constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag |
-                              rapidjson::kParseNanAndInfFlag;
+  constexpr unsigned kFlags =
+      rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag | rapidjson::kParseNanAndInfFlag;
   document.Parse<kFlags>(body.data(), body.size());
   if (document.HasParseError())
     return invalid_argument("JSON Parse error: invalid value at offset: ", document.GetErrorOffset());
@@ -66,7 +66,8 @@ class InputSet {
                                 ": expected an object with values by their names");
       only = &spec;
     }
-    if (only == nullptr) return invalid_argument("the model '", model_.name, "' needs its inputs by name: ", names());
+    if (only == nullptr)
+      return invalid_argument("the model '", model_.name, "' needs its inputs by name: ", names());
     return &builder(*only);
   }
   Result<TensorBuilder*> named(std::string_view name) {
@@ -122,7 +123,8 @@ class InputSet {
 };
 
 Status at_row(const Status& status, std::string_view list, int64_t row) {
-  return Status(status.code(), cat("Failed to process element: ", row, " of '", list, "' list. Error: ", status.message()));
+  return Status(status.code(),
+                cat("Failed to process element: ", row, " of '", list, "' list. Error: ", status.message()));
 }
 
 /// One row of objects: every input has to have a value in each.
@@ -144,7 +146,8 @@ Status read_instances(const CheckedValue& instances, InputSet& inputs) {
   for (const CheckedValue& instance : instances.GetArray()) {
     const auto add = [&]() -> Status {
       if (is_named_values(instance) != has_names)
-        return invalid_argument("expected ", has_names ? "an object with values by name" : "a value without a name",
+        return invalid_argument("expected ",
+                                has_names ? "an object with values by name" : "a value without a name",
                                 ", as in the first element");
       if (has_names && instance.MemberCount() != first.MemberCount())
         return invalid_argument("expected the ", first.MemberCount(), " inputs of the first element, found ",
@@ -176,7 +179,8 @@ Status read_columns(const CheckedValue& given, InputSet& inputs) {
 Status check_rows(const TensorRequest& request) {
   for (const GivenTensor& tensor : request.inputs) {
     if (tensor.shape.empty() || tensor.shape[0] != request.rows)
-      return invalid_argument("the input '", tensor.name, "' has ", tensor.shape.empty() ? 0 : tensor.shape[0],
+      return invalid_argument("the input '", tensor.name, "' has ",
+                              tensor.shape.empty() ? 0 : tensor.shape[0],
                               " values, expected one for each of ", request.rows, " elements");
   }
   return {};
@@ -200,8 +204,9 @@ Result<TensorRequest> read_predict(std::string_view body, const ModelInfo& model
   const CheckedValue* const instances = member(document, "instances");
   const CheckedValue* const columns = member(document, "inputs");
   if ((instances == nullptr) == (columns == nullptr))
-    return invalid_argument(instances == nullptr ? "Missing 'inputs' or 'instances' key"
-                                                 : "Not formatted correctly: expected only one of 'inputs' and 'instances'");
+    return invalid_argument(instances == nullptr
+                                ? "Missing 'inputs' or 'instances' key"
+                                : "Not formatted correctly: expected only one of 'inputs' and 'instances'");
   TensorRequest request;
   request.is_row = instances != nullptr;
   InputSet inputs(model, max_elements);

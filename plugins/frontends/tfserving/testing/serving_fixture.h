@@ -58,8 +58,8 @@ class ScriptedServing {
     host.registry().publish<ModelCatalog>("models", catalog);
     host.registry().publish<ModelRouter>("router", router);
     routes = std::make_unique<ServingRoutes>(
-        host, ServingSettings{std::move(prefix), TenantHeader::parse("x-tenant").value(), /*max_elements=*/1000,
-                              has_kserve_status});
+        host, ServingSettings{std::move(prefix), TenantHeader::parse("x-tenant").value(),
+                              /*max_elements=*/1000, has_kserve_status});
     EXPECT_TRUE(routes->start().ok());
   }
   ~ScriptedServing() {
