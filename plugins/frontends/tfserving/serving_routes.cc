@@ -84,8 +84,8 @@ Status ServingRoutes::start() {
   ATOLL_RETURN_IF_ERROR(tracing_.open());
   catalog_ = std::move(catalog).value();
   slow_ = std::move(slow).value();
-  context_.emplace(ServingContext{host_, *catalog_, router_, tracing_, settings_.max_elements,
-                                  settings_.has_kserve_status});
+  context_.emplace(
+      RestContext{host_, *catalog_, router_, tracing_, settings_.max_elements, settings_.has_kserve_status});
   return {};
 }
 
@@ -124,11 +124,12 @@ void ServingRoutes::take(HttpExchange& exchange, Pass pass) {
   } else if (rest.front() == '/') {
     target = read_target(rest.substr(1), method == "POST");
   }
-  if (!target || !path.starts_with(models_path_)) return answer_error(exchange, malformed(method, path));
+  if (!path.starts_with(models_path_)) return answer_error(exchange, not_found("There is no such path."));
+  if (!target) return answer_error(exchange, malformed(method, path));
   Result<CallOrigin> origin = read_origin(exchange, settings_.tenant, category_of(target->action));
   if (!origin.ok()) return answer_error(exchange, origin.status());
   // Lists of models read the repository.
-  if (target->action != Action::kStatus && exchange.body().size() <= kSmallBytes)
+  if (target->action != RestAction::kStatus && exchange.body().size() <= kSmallBytes)
     return answer(exchange, *target, std::move(origin).value(), std::move(pass));
   slow_->post(make_task(
       [this, &exchange, target = std::move(*target), origin = std::move(origin).value(),
@@ -139,11 +140,11 @@ void ServingRoutes::answer(HttpExchange& exchange, const CallTarget& target, Cal
                            Pass pass) noexcept {
   Status status = guarded("reading the request", [&]() -> Status {
     switch (target.action) {
-      case Action::kStatus:
+      case RestAction::kStatus:
         answer_json(exchange, target.model.empty() ? models_json(*context_, origin)
                                                    : model_status_json(*context_, target, origin));
         break;
-      case Action::kMetadata:
+      case RestAction::kMetadata:
         answer_json(exchange, metadata_json(*context_, target, origin));
         break;
       default:

@@ -10,7 +10,7 @@
 #include "atoll/core/executor.h"
 #include "atoll/core/services.h"
 #include "atoll/frontend/http_routes.h"
-#include "frontends/common/call/call_origin.h"
+#include "frontends/common/routes/call_origin.h"
 #include "frontends/tfserving/calls/serving_context.h"
 
 namespace atl::frontends::tfserving {
@@ -47,7 +47,7 @@ class ServingRoutes final : public HttpRoutes {
   Service<ModelCatalog> catalog_;
   RouterSlot router_;
   Followed<Tracing> tracing_;
-  std::optional<ServingContext> context_;
+  std::optional<RestContext> context_;
   SerialExecutorPtr slow_;  ///< for lists of models and large bodies
 };
 

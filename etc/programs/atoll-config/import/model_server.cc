@@ -31,7 +31,7 @@ constexpr std::string_view kPluginParameters[] = {"NUM_STREAMS", "PERFORMANCE_HI
 
 std::string text_of(const json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
-std::string quoted(std::string_view text) {
+std::string text_field(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -41,7 +41,7 @@ std::string quoted(std::string_view text) {
 }
 
 std::string parameter(std::string_view key, std::string_view value) {
-  return cat("parameters { key: ", quoted(key), " value { string_value: ", quoted(value), " } }\n");
+  return cat("parameters { key: ", text_field(key), " value { string_value: ", text_field(value), " } }\n");
 }
 
 /// The files of one version with their names in the repository. \param name  that of the main file
@@ -203,7 +203,7 @@ Status add(const json& entry, const fs::path& file, ImportPlan& plan) {
     name = own;
     model.versions.push_back(std::move(version).value());
   }
-  model.config = cat("backend: \"openvino\"\ndefault_model_filename: ", quoted(name), "\n");
+  model.config = cat("backend: \"openvino\"\ndefault_model_filename: ", text_field(name), "\n");
   for (const auto& [key, value] : config->items()) {
     if (key != "name" && key != "base_path") ATOLL_RETURN_IF_ERROR(read_setting(key, value, model, plan));
   }

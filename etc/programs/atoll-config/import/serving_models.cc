@@ -40,7 +40,7 @@ class Complaints final : public google::protobuf::io::ErrorCollector {
   std::string first_;
 };
 
-VersionChoice choice_of(const atoll::serving::VersionPolicy& policy) {
+VersionChoice choice_of(const serving_models::VersionPolicy& policy) {
   VersionChoice choice;
   if (policy.has_all()) choice.kind = VersionChoice::Kind::kAll;
   if (policy.has_latest() && policy.latest().num_versions() > 0)
@@ -52,7 +52,7 @@ VersionChoice choice_of(const atoll::serving::VersionPolicy& policy) {
   return choice;
 }
 
-Status add(const atoll::serving::ServedModel& served, const fs::path& file, ImportPlan& plan) {
+Status add(const serving_models::ServedModel& served, const fs::path& file, ImportPlan& plan) {
   ImportedModel model;
   model.name = served.name();
   if (!served.model_platform().empty() && served.model_platform() != "tensorflow")
@@ -89,7 +89,7 @@ Result<ImportPlan> read_serving_models(const fs::path& file) {
   parser.RecordErrorsTo(&complaints);
   parser.AllowUnknownField(true);
   parser.SetRecursionLimit(kMostLevels);
-  atoll::serving::ServerModels models;
+  serving_models::ServerModels models;
   google::protobuf::io::ArrayInputStream in(text->data(), static_cast<int>(text->size()));
   if (!parser.Parse(&in, &models)) return invalid_argument(file.string(), ":", complaints.first());
   if (models.model_config_list().config().empty())

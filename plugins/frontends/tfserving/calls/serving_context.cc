@@ -8,7 +8,7 @@
 
 namespace atl::frontends::tfserving {
 
-Result<int64_t> ServingContext::version_of(const CallTarget& target, const CallOrigin& origin) const {
+Result<int64_t> RestContext::version_of(const CallTarget& target, const CallOrigin& origin) const {
   if (!target.label.empty()) {
     const auto version =
         origin.may_use(target.model) ? router.labelled(target.model, target.label) : std::nullopt;
@@ -25,7 +25,7 @@ Result<int64_t> ServingContext::version_of(const CallTarget& target, const CallO
   return version;
 }
 
-Result<ModelRef> ServingContext::find(const CallTarget& target, const CallOrigin& origin) const {
+Result<ModelRef> RestContext::find(const CallTarget& target, const CallOrigin& origin) const {
   const Result<int64_t> version = version_of(target, origin);
   if (!version.ok()) return version.status().clone();
   if (origin.may_use(target.model)) {

@@ -7,14 +7,14 @@
 #include "atoll/core/host.h"
 #include "atoll/models/model.h"
 #include "atoll/request/tracing.h"
-#include "frontends/common/call/call_origin.h"
 #include "frontends/common/call/router_slot.h"
+#include "frontends/common/routes/call_origin.h"
 #include "frontends/tfserving/request/call_target.h"
 
 namespace atl::frontends::tfserving {
 
 /// Outlives the calls.
-struct ServingContext {
+struct RestContext {
   Host& host;
   ModelCatalog& catalog;
   RouterSlot& router;

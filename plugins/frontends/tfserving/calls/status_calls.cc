@@ -39,8 +39,7 @@ bool has_failed(const ModelIndexEntry& entry) noexcept {
   return state_of(entry) == "END" && !entry.reason.empty() && entry.reason != "unloaded";
 }
 
-Result<Versions> versions_of(const ServingContext& context, const CallTarget& target,
-                             const CallOrigin& origin) {
+Result<Versions> versions_of(const RestContext& context, const CallTarget& target, const CallOrigin& origin) {
   const Result<int64_t> wanted = context.version_of(target, origin);
   if (!wanted.ok()) return wanted.status().clone();
   Result<std::vector<ModelIndexEntry>> index = context.catalog.index(/*ready_only=*/false);
@@ -94,7 +93,7 @@ void write_tensors(CheckedWriter& json, std::string_view key, const std::vector<
 
 }  // namespace
 
-Result<std::string> model_status_json(const ServingContext& context, const CallTarget& target,
+Result<std::string> model_status_json(const RestContext& context, const CallTarget& target,
                                       const CallOrigin& origin) {
   Result<Versions> versions = versions_of(context, target, origin);
   if (!versions.ok()) return std::move(versions).status();
@@ -118,7 +117,7 @@ Result<std::string> model_status_json(const ServingContext& context, const CallT
   });
 }
 
-Result<std::string> metadata_json(const ServingContext& context, const CallTarget& target,
+Result<std::string> metadata_json(const RestContext& context, const CallTarget& target,
                                   const CallOrigin& origin) {
   const Result<ModelRef> found = context.find(target, origin);
   if (!found.ok()) return found.status().clone();
@@ -144,7 +143,7 @@ Result<std::string> metadata_json(const ServingContext& context, const CallTarge
   });
 }
 
-Result<std::string> models_json(const ServingContext& context, const CallOrigin& origin) {
+Result<std::string> models_json(const RestContext& context, const CallOrigin& origin) {
   Result<std::vector<ModelIndexEntry>> index = context.catalog.index(/*ready_only=*/true);
   if (!index.ok()) return std::move(index).status();
   std::set<std::string> names;

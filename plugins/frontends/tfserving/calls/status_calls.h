@@ -10,12 +10,12 @@ namespace atl::frontends::tfserving {
 
 /// {"model_version_status": [...]}, the highest version first. Lists the repositories, so it may take long.
 /// Errors: NOT_FOUND no such version was ever loaded; as ModelCatalog::index().
-Result<std::string> model_status_json(const ServingContext& context, const CallTarget& target,
+Result<std::string> model_status_json(const RestContext& context, const CallTarget& target,
                                       const CallOrigin& origin);
-/// {"model_spec": ..., "metadata": {"signature_def": ...}}. Errors: as ServingContext::find().
-Result<std::string> metadata_json(const ServingContext& context, const CallTarget& target,
+/// {"model_spec": ..., "metadata": {"signature_def": ...}}. Errors: as RestContext::find().
+Result<std::string> metadata_json(const RestContext& context, const CallTarget& target,
                                   const CallOrigin& origin);
 /// {"models": ["a", "b"]}: those that are ready, as KServe lists them. Errors: as ModelCatalog::index().
-Result<std::string> models_json(const ServingContext& context, const CallOrigin& origin);
+Result<std::string> models_json(const RestContext& context, const CallOrigin& origin);
 
 }  // namespace atl::frontends::tfserving

@@ -58,12 +58,12 @@ class TensorCall::Item final : public InnerRequest {
   bool has_answered_ = false;
 };
 
-void TensorCall::start(const ServingContext& context, HttpExchange& exchange, const CallTarget& target,
+void TensorCall::start(const RestContext& context, HttpExchange& exchange, const CallTarget& target,
                        CallOrigin origin, Pass pass) {
   Result<ModelRef> model = context.find(target, origin);
   if (!model.ok()) return answer_error(exchange, model.status());
   const ModelInfo& info = model.value().get()->info();
-  const auto read = target.action == Action::kPredict ? &read_predict : &read_examples;
+  const auto read = target.action == RestAction::kPredict ? &read_predict : &read_examples;
   Result<TensorRequest> request = read(text_of(exchange.body()), info, context.max_elements);
   if (!request.ok()) return answer_error(exchange, request.status());
   auto* const call = new TensorCall(context, exchange, target.action, std::move(request).value(),
@@ -71,7 +71,7 @@ void TensorCall::start(const ServingContext& context, HttpExchange& exchange, co
   call->run();
 }
 
-TensorCall::TensorCall(const ServingContext& context, HttpExchange& exchange, Action action,
+TensorCall::TensorCall(const RestContext& context, HttpExchange& exchange, RestAction action,
                        TensorRequest request, CallOrigin origin, ModelRef model, Pass pass)
     : context_(context),
       exchange_(exchange),
@@ -164,16 +164,15 @@ void TensorCall::fail(Status status, uint32_t retry_after_ms) noexcept {
     status = unavailable(messages::kCutByEnd);
   {
     std::lock_guard lock(mutex_);
-    if (!failure_.ok()) return;
-    failure_ = std::move(status);
-    retry_after_ms_ = retry_after_ms;
+    if (!failure_.status.ok()) return;
+    failure_ = {std::move(status), retry_after_ms};
   }
   failed_.store(true, std::memory_order_release);
   all_.cancel();
 }
 
 void TensorCall::finish() noexcept {
-  if (!failure_.ok()) return answer_error(exchange_, failure_, retry_after_ms_);
+  if (!failure_.status.ok()) return answer_error(exchange_, failure_.status, failure_.retry_after_ms);
   Result<std::string> text = guarded("writing the answer", [&] { return answer_text(); });
   model_.reset();
   answer_json(exchange_, std::move(text));
@@ -185,8 +184,8 @@ Result<std::string> TensorCall::answer_text() {
   for (size_t i = 1; i < items_.size(); ++i) {
     for (TakenTensor& more : items_[i]->outputs) ATOLL_RETURN_IF_ERROR(join(std::move(more), outputs));
   }
-  if (action_ == Action::kClassify) return classify_json(outputs, model, request_.rows);
-  if (action_ == Action::kRegress) return regress_json(outputs, request_.rows);
+  if (action_ == RestAction::kClassify) return classify_json(outputs, model, request_.rows);
+  if (action_ == RestAction::kRegress) return regress_json(outputs, request_.rows);
   drop_scalar_dims(model, outputs);
   return predict_json(outputs, request_.is_row, request_.rows);
 }

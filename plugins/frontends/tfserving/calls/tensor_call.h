@@ -9,7 +9,7 @@
 #include "atoll/core/gate.h"
 #include "atoll/frontend/http_routes.h"
 #include "atoll/request/inner_request.h"
-#include "frontends/common/call/call_origin.h"
+#include "frontends/common/routes/call_origin.h"
 #include "frontends/tfserving/answer/tensor_answer.h"
 #include "frontends/tfserving/calls/serving_context.h"
 #include "frontends/tfserving/request/tensor_requests.h"
@@ -21,13 +21,17 @@ namespace atl::frontends::tfserving {
 class TensorCall {
  public:
   /// Answers the exchange, now or later. [any] \param pass  of the plugin's gate, kept until the end
-  static void start(const ServingContext& context, HttpExchange& exchange, const CallTarget& target,
+  static void start(const RestContext& context, HttpExchange& exchange, const CallTarget& target,
                     CallOrigin origin, Pass pass);
 
  private:
   class Item;
+  struct Failure {
+    Status status;
+    uint32_t retry_after_ms = 0;
+  };
 
-  TensorCall(const ServingContext& context, HttpExchange& exchange, Action action, TensorRequest request,
+  TensorCall(const RestContext& context, HttpExchange& exchange, RestAction action, TensorRequest request,
              CallOrigin origin, ModelRef model, Pass pass);
   TensorCall(const TensorCall&) = delete;
   TensorCall& operator=(const TensorCall&) = delete;
@@ -44,10 +48,10 @@ class TensorCall {
   void finish() noexcept;
   Result<std::string> answer_text();
 
-  const ServingContext& context_;
+  const RestContext& context_;
   HttpExchange& exchange_;
   Pass pass_;
-  const Action action_;
+  const RestAction action_;
   const TensorRequest request_;
   const CallOrigin origin_;
   ModelRef model_;
@@ -58,8 +62,7 @@ class TensorCall {
   std::atomic<size_t> open_{0};
   std::atomic<bool> failed_{false};
   std::mutex mutex_;  ///< guards what follows
-  Status failure_;
-  uint32_t retry_after_ms_ = 0;
+  Failure failure_;
 };
 
 }  // namespace atl::frontends::tfserving

@@ -7,8 +7,9 @@
 namespace atl::frontends::tfserving {
 namespace {
 
-constexpr std::pair<std::string_view, Action> kVerbs[] = {
-    {":predict", Action::kPredict}, {":classify", Action::kClassify}, {":regress", Action::kRegress}};
+constexpr std::pair<std::string_view, RestAction> kVerbs[] = {{":predict", RestAction::kPredict},
+                                                              {":classify", RestAction::kClassify},
+                                                              {":regress", RestAction::kRegress}};
 
 /// Cuts "/<word>/<name>" off the end. \returns false: it is not there
 bool take_last(std::string_view& rest, std::string_view word, std::string& name) {
@@ -30,7 +31,7 @@ std::optional<CallTarget> read_target(std::string_view rest, bool is_post) {
     target.action = verb->second;
     rest.remove_suffix(verb->first.size());
   } else if (constexpr std::string_view kMetadata = "/metadata"; rest.ends_with(kMetadata)) {
-    target.action = Action::kMetadata;
+    target.action = RestAction::kMetadata;
     rest.remove_suffix(kMetadata.size());
   }
   if (take_last(rest, "/versions", target.version)) {

@@ -7,10 +7,10 @@
 
 namespace atl::frontends::tfserving {
 
-enum class Action { kStatus, kMetadata, kPredict, kClassify, kRegress };
+enum class RestAction { kStatus, kMetadata, kPredict, kClassify, kRegress };
 
 struct CallTarget {
-  Action action = Action::kStatus;
+  RestAction action = RestAction::kStatus;
   std::string model;
   std::string version;  ///< as the client has it; empty: none
   std::string label;    ///< of a version; empty: none

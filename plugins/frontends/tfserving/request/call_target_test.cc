@@ -15,15 +15,15 @@ void expect_target(std::string_view rest, bool is_post, const CallTarget& expect
 }
 
 TEST(CallTargetTest, NamesWhatThePathSays) {
-  expect_target("m", false, {Action::kStatus, "m", "", ""});
-  expect_target("org/m", false, {Action::kStatus, "org/m", "", ""});
-  expect_target("m/versions/7", false, {Action::kStatus, "m", "7", ""});
-  expect_target("m/labels/new", false, {Action::kStatus, "m", "", "new"});
-  expect_target("m/metadata", false, {Action::kMetadata, "m", "", ""});
-  expect_target("m/versions/7/metadata", false, {Action::kMetadata, "m", "7", ""});
-  expect_target("m:predict", true, {Action::kPredict, "m", "", ""});
-  expect_target("a%2Fb%3Apredict/versions/7:classify", true, {Action::kClassify, "a/b:predict", "7", ""});
-  expect_target("versions/labels/x:regress", true, {Action::kRegress, "versions", "", "x"});
+  expect_target("m", false, {RestAction::kStatus, "m", "", ""});
+  expect_target("org/m", false, {RestAction::kStatus, "org/m", "", ""});
+  expect_target("m/versions/7", false, {RestAction::kStatus, "m", "7", ""});
+  expect_target("m/labels/new", false, {RestAction::kStatus, "m", "", "new"});
+  expect_target("m/metadata", false, {RestAction::kMetadata, "m", "", ""});
+  expect_target("m/versions/7/metadata", false, {RestAction::kMetadata, "m", "7", ""});
+  expect_target("m:predict", true, {RestAction::kPredict, "m", "", ""});
+  expect_target("a%2Fb%3Apredict/versions/7:classify", true, {RestAction::kClassify, "a/b:predict", "7", ""});
+  expect_target("versions/labels/x:regress", true, {RestAction::kRegress, "versions", "", "x"});
 }
 
 TEST(CallTargetTest, OtherPathsAreNone) {

@@ -1,4 +1,4 @@
-#include "frontends/common/call/call_origin.h"
+#include "frontends/common/routes/call_origin.h"
 
 #include <utility>
 
