@@ -34,17 +34,17 @@ constexpr Pattern kPatterns[] = {
     {"/*:regress", kHttpPost, "tfserving.regress"},
 };
 
-std::string_view category_of(Action action) noexcept {
+std::string_view category_of(RestAction action) noexcept {
   switch (action) {
-    case Action::kPredict:
+    case RestAction::kPredict:
       return "tfserving.predict";
-    case Action::kClassify:
+    case RestAction::kClassify:
       return "tfserving.classify";
-    case Action::kRegress:
+    case RestAction::kRegress:
       return "tfserving.regress";
-    case Action::kMetadata:
+    case RestAction::kMetadata:
       return "tfserving.metadata";
-    case Action::kStatus:
+    case RestAction::kStatus:
       break;
   }
   return "tfserving.status";
