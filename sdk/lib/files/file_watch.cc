@@ -46,8 +46,8 @@ std::string FileWatch::marks() const {
   for (const std::string& path : paths_) {
     struct stat info {};
     if (path.empty() || ::stat(path.c_str(), &info) != 0) info = {};
-    all += cat(info.st_dev, ' ', info.st_ino, ' ', info.st_size, ' ', info.st_mode, ' ', info.st_mtim.tv_sec, ' ',
-               info.st_mtim.tv_nsec, ' ', info.st_ctim.tv_sec, ' ', info.st_ctim.tv_nsec, '\n');
+    all += cat(info.st_dev, ' ', info.st_ino, ' ', info.st_size, ' ', info.st_mode, ' ', info.st_mtim.tv_sec,
+               ' ', info.st_mtim.tv_nsec, ' ', info.st_ctim.tv_sec, ' ', info.st_ctim.tv_nsec, '\n');
   }
   return all;
 }

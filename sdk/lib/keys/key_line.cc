@@ -11,7 +11,9 @@ constexpr size_t kMostIdBytes = 64;
 /// Stand for every category of plugins that begins with the word and a dot.
 constexpr std::string_view kGroups[] = {"openai", "console", "pools"};
 
-bool is_group(std::string_view word) noexcept { return std::ranges::find(kGroups, word) != std::end(kGroups); }
+bool is_group(std::string_view word) noexcept {
+  return std::ranges::find(kGroups, word) != std::end(kGroups);
+}
 
 bool is_category(std::string_view word) noexcept {
   for (uint32_t i = 0; i < kApiCategoryCount; ++i) {
@@ -77,7 +79,8 @@ std::optional<int64_t> read_rfc3339(std::string_view text) noexcept {
   time.tm_hour = number(11, 2, 0, 23);
   time.tm_min = number(14, 2, 0, 59);
   time.tm_sec = number(17, 2, 0, 60);
-  if (year < 0 || month < 0 || time.tm_mday < 0 || time.tm_hour < 0 || time.tm_min < 0 || time.tm_sec < 0) return {};
+  if (year < 0 || month < 0 || time.tm_mday < 0 || time.tm_hour < 0 || time.tm_min < 0 || time.tm_sec < 0)
+    return {};
   if (!is(4, "-") || !is(7, "-") || !is(10, "Tt") || !is(13, ":") || !is(16, ":")) return {};
   time.tm_year = year - 1900;
   time.tm_mon = month - 1;
@@ -120,7 +123,8 @@ Status read_more(std::string_view text, KeyLine* line) noexcept {
         return invalid_argument("found '", one, "', expected a time as 'expires=2027-01-31T00:00:00Z'");
       }
     } else {
-      return invalid_argument("found '", one, "' in the fourth field, expected 'tenant=NAME' and 'expires=TIME'");
+      return invalid_argument("found '", one,
+                              "' in the fourth field, expected 'tenant=NAME' and 'expires=TIME'");
     }
   }
   return {};
@@ -151,11 +155,13 @@ Result<Permissions> Permissions::parse(std::string_view text) noexcept {
     const std::string_view one = text.substr(0, comma);
     const size_t at = one.find('@');
     const std::string_view category = one.substr(0, at);
-    if (!is_category(category) && !is_group(category)) return invalid_argument("unknown category '", category, "'");
+    if (!is_category(category) && !is_group(category))
+      return invalid_argument("unknown category '", category, "'");
     Permission permission{std::string(category), {}, is_group(category)};
     if (at != std::string_view::npos) {
       permission.pattern = one.substr(at + 1);
-      if (permission.pattern.empty()) return invalid_argument("found no pattern of models behind '", one, "'");
+      if (permission.pattern.empty())
+        return invalid_argument("found no pattern of models behind '", one, "'");
     }
     all.list_.push_back(std::move(permission));
     if (comma == std::string_view::npos) return all;
@@ -165,7 +171,8 @@ Result<Permissions> Permissions::parse(std::string_view text) noexcept {
 
 bool Permissions::may(std::string_view category, std::string_view model) const noexcept {
   return is_all_ || std::ranges::any_of(list_, [&](const Permission& one) {
-           return one.is_for(category) && (model.empty() || one.pattern.empty() || matches(one.pattern, model));
+           return one.is_for(category) &&
+                  (model.empty() || one.pattern.empty() || matches(one.pattern, model));
          });
 }
 

@@ -17,7 +17,7 @@
 #include "atoll/models/model_control.h"
 #include "atoll/pools/remote_models.h"
 #include "atoll/request/tracing.h"
-#include "frontends/common/call/access_check.h"
+#include "frontends/common/access/access_check.h"
 #include "frontends/common/call/request_budgets.h"
 #include "frontends/common/call/router_slot.h"
 
@@ -91,11 +91,14 @@ Status server_ready(ServerAccess& server, inference::ServerReadyResponse* respon
 Status model_ready(ServerAccess& server, const Identity* caller, const inference::ModelReadyRequest& request,
                    inference::ModelReadyResponse* response) noexcept;
 Status server_metadata(ServerAccess& server, inference::ServerMetadataResponse* response) noexcept;
-Status model_metadata(ServerAccess& server, const Identity* caller, const inference::ModelMetadataRequest& request,
+Status model_metadata(ServerAccess& server, const Identity* caller,
+                      const inference::ModelMetadataRequest& request,
                       inference::ModelMetadataResponse* response) noexcept;
-Status model_config(ServerAccess& server, const Identity* caller, const inference::ModelConfigRequest& request,
+Status model_config(ServerAccess& server, const Identity* caller,
+                    const inference::ModelConfigRequest& request,
                     inference::ModelConfigResponse* response) noexcept;
-Status model_statistics(ServerAccess& server, const Identity* caller, const inference::ModelStatisticsRequest& request,
+Status model_statistics(ServerAccess& server, const Identity* caller,
+                        const inference::ModelStatisticsRequest& request,
                         inference::ModelStatisticsResponse* response) noexcept;
 
 // --- repository ---
@@ -108,10 +111,10 @@ void hide_models(const Identity* caller, inference::RepositoryIndexResponse* res
 void repository_index(ServerAccess& server, const inference::RepositoryIndexRequest& request,
                       inference::RepositoryIndexResponse* response, Finish finish) noexcept;
 /// Errors: PERMISSION_DENIED too, of any name that the caller may not load, or not with files or a configuration.
-void repository_load(ServerAccess& server, const Identity* caller, const inference::RepositoryModelLoadRequest& request,
-                     Finish finish) noexcept;
-void repository_unload(ServerAccess& server, const Identity* caller, const inference::RepositoryModelUnloadRequest& request,
-                       Finish finish) noexcept;
+void repository_load(ServerAccess& server, const Identity* caller,
+                     const inference::RepositoryModelLoadRequest& request, Finish finish) noexcept;
+void repository_unload(ServerAccess& server, const Identity* caller,
+                       const inference::RepositoryModelUnloadRequest& request, Finish finish) noexcept;
 
 // --- shared memory ---
 Status system_region_status(ServerAccess& server, const inference::SystemSharedMemoryStatusRequest& request,
@@ -129,9 +132,10 @@ Status unregister_cuda_region(ServerAccess& server,
 
 // --- settings: apply the changes, if there are any, and answer with what holds then ---
 /// The answer as a list too, because a map has no order and one of the wires does.
-Status trace_setting(ServerAccess& server, const Identity* caller, const std::string& model, const std::vector<TraceSetting>& changes,
-                     std::vector<TraceSetting>* effective) noexcept;
-Status trace_setting(ServerAccess& server, const Identity* caller, const inference::TraceSettingRequest& request,
+Status trace_setting(ServerAccess& server, const Identity* caller, const std::string& model,
+                     const std::vector<TraceSetting>& changes, std::vector<TraceSetting>* effective) noexcept;
+Status trace_setting(ServerAccess& server, const Identity* caller,
+                     const inference::TraceSettingRequest& request,
                      inference::TraceSettingResponse* response) noexcept;
 Status log_settings(ServerAccess& server, const inference::LogSettingsRequest& request,
                     inference::LogSettingsResponse* response) noexcept;

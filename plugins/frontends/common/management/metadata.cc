@@ -1,5 +1,5 @@
 // Health and metadata.
-#include "frontends/common/call/hidden_model.h"
+#include "frontends/common/access/hidden_model.h"
 #include "frontends/common/call/model_version.h"
 #include "frontends/common/codec/wire_messages.h"
 #include "frontends/common/management/management.h"
@@ -59,7 +59,8 @@ Status server_ready(ServerAccess& server, inference::ServerReadyResponse* respon
 
 Status model_ready(ServerAccess& server, const Identity* caller, const inference::ModelReadyRequest& request,
                    inference::ModelReadyResponse* response) noexcept {
-  Result<ModelRef> model = find_model(server, caller, ApiCategory::kHealth, request.name(), request.version());
+  Result<ModelRef> model =
+      find_model(server, caller, ApiCategory::kHealth, request.name(), request.version());
   // Clients ask while they wait for a model: that there is none yet is an answer, not a failure.
   const Code code = model.ok() ? Code::kOk : model.status().code();
   const bool absent = code == Code::kNotFound || (code == Code::kUnavailable && !server.catalog->exiting());
@@ -75,9 +76,11 @@ Status server_metadata(ServerAccess& server, inference::ServerMetadataResponse* 
   return {};
 }
 
-Status model_metadata(ServerAccess& server, const Identity* caller, const inference::ModelMetadataRequest& request,
+Status model_metadata(ServerAccess& server, const Identity* caller,
+                      const inference::ModelMetadataRequest& request,
                       inference::ModelMetadataResponse* response) noexcept {
-  Result<ModelRef> model = find_model(server, caller, ApiCategory::kMetadata, request.name(), request.version());
+  Result<ModelRef> model =
+      find_model(server, caller, ApiCategory::kMetadata, request.name(), request.version());
   if (!model.ok()) return std::move(model).status();
   const ModelInfo& info = model.value()->info();
   if (!request.version().empty()) {
@@ -95,9 +98,11 @@ Status model_metadata(ServerAccess& server, const Identity* caller, const infere
   return {};
 }
 
-Status model_config(ServerAccess& server, const Identity* caller, const inference::ModelConfigRequest& request,
+Status model_config(ServerAccess& server, const Identity* caller,
+                    const inference::ModelConfigRequest& request,
                     inference::ModelConfigResponse* response) noexcept {
-  Result<ModelRef> model = find_model(server, caller, ApiCategory::kModelConfig, request.name(), request.version());
+  Result<ModelRef> model =
+      find_model(server, caller, ApiCategory::kModelConfig, request.name(), request.version());
   if (!model.ok()) return std::move(model).status();
   const ModelInfo& info = model.value()->info();
   if (!response->mutable_config()->ParseFromString(info.config)) {

@@ -45,7 +45,8 @@ Status check_control(const Identity* caller, std::string_view model, bool brings
     return make_status(Code::kPermissionDenied, "the caller may not load or unload the model '", model, "'");
   }
   if (!brings_files || may_use(caller, kCategory, kModelRepositoryFiles, model)) return {};
-  return make_status(Code::kPermissionDenied, "the caller may not load models with files or a configuration: it has no '",
+  return make_status(Code::kPermissionDenied,
+                     "the caller may not load models with files or a configuration: it has no '",
                      kModelRepositoryFiles, "'");
 }
 
@@ -135,7 +136,8 @@ void repository_index(ServerAccess& server, const inference::RepositoryIndexRequ
 void repository_load(ServerAccess& server, const Identity* caller,
                      const inference::RepositoryModelLoadRequest& request, Finish finish) noexcept {
   if (!request.repository_name().empty()) return finish(unimplemented(messages::kRepositoryName));
-  if (Status refusal = check_control(caller, request.model_name(), !request.parameters().empty()); !refusal.ok())
+  if (Status refusal = check_control(caller, request.model_name(), !request.parameters().empty());
+      !refusal.ok())
     return finish(std::move(refusal));
   std::vector<ModelControlParameter> parameters;
   for (const auto& [key, value] : request.parameters()) {

@@ -43,7 +43,8 @@ Status read_change(const std::string& key, const Value& value, LogSettings* sett
 }  // namespace
 
 Status trace_setting(ServerAccess& server, const Identity* caller, const std::string& model,
-                     const std::vector<TraceSetting>& changes, std::vector<TraceSetting>* effective) noexcept {
+                     const std::vector<TraceSetting>& changes,
+                     std::vector<TraceSetting>* effective) noexcept {
   constexpr ApiCategory kCategory = ApiCategory::kTrace;
   if (model.empty() && caller != nullptr && !caller->may_all(kCategory, api_category_name(kCategory))) {
     return make_status(Code::kPermissionDenied, "the caller may not see or change what holds for all models");
@@ -54,7 +55,8 @@ Status trace_setting(ServerAccess& server, const Identity* caller, const std::st
   }
   if (!model.empty()) {
     Result<ModelRef> found = server.catalog->acquire(model, ModelCatalog::kLatest);
-    if (!found.ok() || !may_use(caller, kCategory, model)) return invalid_argument("Request for unknown model : ", model);
+    if (!found.ok() || !may_use(caller, kCategory, model))
+      return invalid_argument("Request for unknown model : ", model);
   }
   if (!changes.empty()) ATOLL_RETURN_IF_ERROR(tracing->update(model, changes));
   Result<std::vector<TraceSetting>> settings = tracing->settings(model);
@@ -64,7 +66,8 @@ Status trace_setting(ServerAccess& server, const Identity* caller, const std::st
 }
 
 Status trace_setting(ServerAccess& server, const Identity* caller,
-                     const inference::TraceSettingRequest& request, inference::TraceSettingResponse* response) noexcept {
+                     const inference::TraceSettingRequest& request,
+                     inference::TraceSettingResponse* response) noexcept {
   std::vector<TraceSetting> changes;
   for (const auto& [key, value] : request.settings()) {
     changes.push_back({key, {value.value().begin(), value.value().end()}});

@@ -1,4 +1,4 @@
-#include "frontends/common/call/access_check.h"
+#include "frontends/common/access/access_check.h"
 
 #include <utility>
 
@@ -19,7 +19,8 @@ bool AccessCheck::ask(const AccessPoint& point, const AccessQuestion& question,
   }
   judge_ = point.judge_.hold();
   if (!judge_) {
-    if (point.judge_.is_present() || (point.others_.load(std::memory_order_acquire) & AccessPoint::kLost) != 0)
+    if (point.judge_.is_present() ||
+        (point.others_.load(std::memory_order_acquire) & AccessPoint::kLost) != 0)
       outcome_ = unavailable("access to this server cannot be checked now");
     return true;
   }

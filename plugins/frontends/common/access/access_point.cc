@@ -1,4 +1,4 @@
-#include "frontends/common/call/access_point.h"
+#include "frontends/common/access/access_point.h"
 
 #include <algorithm>
 #include <utility>
@@ -20,8 +20,9 @@ bool is_about_all(ApiCategory category) noexcept {
 }  // namespace
 
 AccessPoint::AccessPoint(Host& host)
-    : host_(host), judge_(
-                       host, [this] { return find(); }, [this] { judge_changed(); }) {}
+    : host_(host),
+      judge_(
+          host, [this] { return find(); }, [this] { judge_changed(); }) {}
 
 Status AccessPoint::open() noexcept { return judge_.open(); }
 
@@ -36,8 +37,9 @@ const Access* AccessPoint::bound(const std::vector<ServiceInfo>& providers) noex
   const Result<Service<Access>> found = host_.registry().find<Access>();
   if (!found.ok()) return nullptr;
   // Nobody says that it is bound; but by rank another one, or none, would have been found.
-  const auto best = std::max_element(providers.begin(), providers.end(),
-                                     [](const auto& left, const auto& right) { return left.rank < right.rank; });
+  const auto best =
+      std::max_element(providers.begin(), providers.end(),
+                       [](const auto& left, const auto& right) { return left.rank < right.rank; });
   if (best == providers.end()) return nullptr;
   const auto best_ones = std::count_if(providers.begin(), providers.end(),
                                        [&](const auto& one) { return one.rank == best->rank; });
@@ -150,7 +152,8 @@ Status AccessPoint::failed(const AccessQuestion& question) const noexcept {
   return make_status(Code::kResourceExhausted, "too many wrong credentials from this address");
 }
 
-void AccessPoint::collect(std::string_view family, std::string_view instance, MetricSink& sink) const noexcept {
+void AccessPoint::collect(std::string_view family, std::string_view instance,
+                          MetricSink& sink) const noexcept {
   if (!has_sources()) return;
   sink.family(family, "Calls that presented a credential nobody knows, by how they were answered.",
               MetricKind::kCounter);
