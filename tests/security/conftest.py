@@ -58,6 +58,6 @@ def keys(tmp_path_factory):
 def serve(repository, keys):
     def start(*settings, grpc_frontend="frontends/grpc_nghttp2"):
         keys.add("first", "*")
-        return Server(repository, f'plugin.keys.file="{keys.path}"', 'plugin.keys.poll_interval="100ms"', *settings,
+        return Server(repository, f'plugin.keys.keys_file="{keys.path}"', 'plugin.keys.poll_interval="100ms"', *settings,
                       manifest=MANIFEST, grpc_frontend=grpc_frontend)
     return start

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "frontends/common/call/access_check.h"
+#include "frontends/common/access/access_check.h"
 #include "frontends/common/call/post_list.h"
 #include "frontends/grpc_nghttp2/call_thread.h"
 #include "frontends/grpc_nghttp2/stream_metadata.h"

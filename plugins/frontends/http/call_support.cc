@@ -82,7 +82,7 @@ Status read_head(const HttpContext& frontend, const RequestHead& head, const Mod
   ATOLL_RETURN_IF_ERROR(forward_headers(frontend.settings.forward, head, request));
   if (!head.caller.empty()) request.caller = request.arena().copy_text(head.caller);
   if (head.identity != nullptr) {
-    request.tenant = request.arena().copy_text(head.identity->tenant());  // whatever the client says
+    request.tenant = request.arena().copy_text(head.identity->get().tenant());  // whatever the client says
   } else {
     ATOLL_RETURN_IF_ERROR(read_tenant(frontend.settings.tenant, head, request));
   }

@@ -30,7 +30,7 @@ void ManagementCall::run(Channel& channel) noexcept {
       return;
     }
   }
-  caller_ = channel.identity();
+  caller_ = channel.head().identity;
   BodyBuffer body = channel.take_body();
   charge_ = channel.take_charge();
   if (route_.endpoint != Endpoint::kRepositoryLoad && body.size() > kLargestBody) {
@@ -60,7 +60,7 @@ void ManagementCall::run(Channel& channel) noexcept {
     if (!status.ok()) answer(std::move(status), {});
     return;
   }
-  Result<std::string> json = answer_management(context_.frontend.server, channel.head().identity, route_,
+  Result<std::string> json = answer_management(context_.frontend.server, identity_of(caller_), route_,
                                                channel.head().method, body.text());
   context_.buffers.give(std::move(body));
   if (json.ok()) {

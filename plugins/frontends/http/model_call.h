@@ -44,7 +44,8 @@ class ModelCall : public Call, public Posted, protected CallSteps, protected Res
   // --- CallSteps ---
   bool find_model(Status charged) noexcept final {
     const HttpContext& frontend = context_.frontend;
-    if (charged.ok() && !may_use(channel_->head().identity, ApiCategory::kInference, route_.model))
+    if (charged.ok() &&
+        !may_use(identity_of(channel_->head().identity), ApiCategory::kInference, route_.model))
       return path_.refuse_hidden(route_.model, hidden_version(route_));
     return path_.find({*frontend.server.router, *frontend.server.catalog, frontend.host.registry()},
                       route_.model,

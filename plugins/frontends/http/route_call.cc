@@ -35,7 +35,7 @@ void RouteCall::run(Channel& channel) noexcept {
   channel_ = &channel;
   no_body_ = channel.head().method == "HEAD";
   caller_ = channel.head().caller;
-  identity_ = channel.identity();
+  identity_ = channel.head().identity;
   body_ = channel.take_body();
   charge_ = channel.take_charge();
   pass_ = context_.frontend.calls.enter();

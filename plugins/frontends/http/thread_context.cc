@@ -140,7 +140,7 @@ Call* ThreadContext::make_call(const RequestHead& head, Verdict& verdict) {
   const Route& route = verdict.route<Route>();
   // Where a model is that the caller may not see is nothing to be told either.
   if (has_remote_models(frontend.server) && is_about_a_model(route.endpoint) &&
-      may_use(head.identity, route.category, route.model)) {
+      may_use(identity_of(head.identity), route.category, route.model)) {
     Call* const call = make_passed_on(head, verdict);
     if (call != nullptr || verdict.http_status != 0) return call;
   }

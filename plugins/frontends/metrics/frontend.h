@@ -6,7 +6,7 @@
 
 #include "atoll/core/metrics_page.h"
 #include "atoll/core/plugin.h"
-#include "frontends/common/call/access_check.h"
+#include "frontends/common/access/access_check.h"
 #include "frontends/common/http/http_server.h"
 #include "frontends/common/tls/certificates.h"
 #include "frontends/metrics/endpoint.h"

@@ -138,7 +138,7 @@ class TokenTest : public KeyFileTest {
  protected:
   void start(const std::string& text) {
     write(text);
-    host_.options().set_string("file", path_);
+    host_.options().set_string("keys_file", path_);
     const Status status = plugin_.create_and_start();
     ASSERT_TRUE(status.ok()) << status.text();
     access_ = plugin_.query<Access>();
@@ -184,7 +184,7 @@ struct Served {
     path = name;
     ::close(fd);
     std::ofstream(path) << line("inference@mine*");
-    host.options().set_string("file", path);
+    host.options().set_string("keys_file", path);
     const Status status = plugin.create_and_start();
     EXPECT_TRUE(status.ok()) << status.text();
   }

@@ -20,7 +20,7 @@ class KeysPlugin final : public Plugin, public Access {
         Keys::parse(options.get_strings("restricted_protocols"), options.get_strings("restricted_apis"));
     if (!keys.ok()) return std::move(keys).status();
     keys_ = std::move(keys).value();
-    if (const std::string& file = options.get_string("file"); !file.empty()) {
+    if (const std::string& file = options.get_string("keys_file"); !file.empty()) {
       tokens_.emplace(host_, file, options.get_string("probes") == "open",
                       options.get_duration_ns("poll_interval"));
       roles_ = kKnowsCallers;
@@ -52,7 +52,7 @@ class KeysPlugin final : public Plugin, public Access {
 };
 
 constexpr OptionTable kOptions{
-    option_string("file", "")
+    option_string("keys_file", "")
         .help(
             "File of keys, by which callers are known: lines 'id:SHA-256 of the token:permissions'. Then every call needs one of its tokens. Empty: none, and only the options below restrict calls."),
     option_string("probes", "open")
@@ -71,8 +71,8 @@ constexpr OptionTable kOptions{
 };
 
 void check_options(OptionCheck& check) {
-  if (const std::string& file = check.options().get_string("file"); !file.empty())
-    check.passes("file", KeySet::read(file));
+  if (const std::string& file = check.options().get_string("keys_file"); !file.empty())
+    check.passes("keys_file", KeySet::read(file));
   check.list("restricted_protocols", [](const auto& entries) { return Keys::parse(entries, {}); });
   check.list("restricted_apis", [](const auto& entries) { return Keys::parse({}, entries); });
 }

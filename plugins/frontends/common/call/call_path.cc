@@ -1,6 +1,6 @@
 #include "frontends/common/call/call_path.h"
 
-#include "frontends/common/call/hidden_model.h"
+#include "frontends/common/access/hidden_model.h"
 
 namespace atl::frontends {
 

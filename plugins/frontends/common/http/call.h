@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "frontends/common/call/body_buffer.h"
-#include "frontends/common/call/caller_identity.h"
 #include "frontends/common/call/request_charge.h"
 #include "frontends/common/http/reply_head.h"
 #include "frontends/common/http/request_head.h"
@@ -34,8 +33,6 @@ class Channel {
   virtual int64_t received_last_ns() const noexcept = 0;
   /// The body becomes the call's. Give it back through ServerThread::buffers.
   virtual BodyBuffer take_body() noexcept = 0;
-  /// Who calls, for whoever asks after Call::run() has returned; null: there are no identities.
-  virtual CallerIdentityPtr identity() const noexcept = 0;
   /// What was charged for the body, at least its size if that is over kUncountedBodyBytes.
   virtual RequestCharge take_charge() noexcept = 0;
 

@@ -66,6 +66,7 @@ void Connection::close() noexcept {
   exchange_.drop();
   // Who still has to answer whether the call may be made gives the identity to nobody.
   if (asking_ == nullptr) access_.forget();
+  reader_.identify({}, nullptr);
   worker_.remove(*this);
 }
 

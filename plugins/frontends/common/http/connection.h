@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "frontends/common/call/access_check.h"
+#include "frontends/common/access/access_check.h"
 #include "frontends/common/http/client/client_deadline.h"
 #include "frontends/common/http/client/client_socket.h"
 #include "frontends/common/http/exchange.h"
@@ -44,8 +44,6 @@ class Connection final : public Posted, public std::enable_shared_from_this<Conn
   // --- its exchange ---
   /// Whether a request, or its first bytes, have come behind the present one.
   bool next_is_here() noexcept;
-  /// Who has sent the present request.
-  const CallerIdentityPtr& identity() const noexcept { return access_.identity(); }
   /// All of the answer is in the socket.
   void on_answered() noexcept;
 

@@ -95,7 +95,7 @@ bool Connection::may_go_on() noexcept {
   const KeptHead head(credential_, socket_.fd());
   const ApiCategory category = *verdict.guarded;
   const bool may = access_.renew(access, {category, name_of(verdict), CallProtocol::kHttp, head});
-  reader_.identify(reader_.head().caller, identity_of(access_.identity()));
+  reader_.identify(reader_.head().caller, access_.identity());
   return may;
 }
 
@@ -108,7 +108,7 @@ bool Connection::take_access() {
     return false;
   }
   state_ = State::kHead;
-  reader_.identify(caller, identity_of(access_.identity()));
+  reader_.identify(caller, access_.identity());
   if (!answer.ok()) {
     Verdict& verdict = exchange_.request().verdict();
     verdict.refuse(http_status(answer.code()), answer.message());

@@ -68,8 +68,6 @@ void Exchange::answer_refusal(ReplyHead head, std::string_view text) noexcept {
   answer_text(head, std::move(body));
 }
 
-CallerIdentityPtr Exchange::identity() const noexcept { return connection_.identity(); }
-
 // --- the answer ---
 
 void Exchange::about_to_answer(int http_status, Framing framing) noexcept {

@@ -56,7 +56,6 @@ class Exchange final : public Channel {
   int64_t received_first_ns() const noexcept override { return request_.first_byte_ns(); }
   int64_t received_last_ns() const noexcept override { return request_.last_byte_ns(); }
   BodyBuffer take_body() noexcept override { return std::move(reader_.body()); }
-  CallerIdentityPtr identity() const noexcept override;
   RequestCharge take_charge() noexcept override { return request_.take_charge(); }
   void answer(const ReplyHead& head, std::span<const iovec> body) noexcept override;
   void answer_text(ReplyHead head, std::string body) noexcept override;

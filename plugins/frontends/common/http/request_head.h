@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/frontend/access.h"
+#include "frontends/common/access/caller_identity.h"
 
 namespace atl::frontends::http {
 
@@ -31,9 +31,9 @@ struct RequestHead {
   std::string_view accept_encoding;
   std::string_view traceparent;
   std::string_view tracestate;
-  std::string_view caller;             ///< who sent it, as access control found; empty: not known
-  const Identity* identity = nullptr;  ///< what that one may do; null: there are no identities
-  std::vector<HeaderField> fields;     ///< all of them, in order
+  std::string_view caller;          ///< who sent it, as access control found; empty: not known
+  CallerIdentityPtr identity;       ///< what that one may do; null: there are no identities
+  std::vector<HeaderField> fields;  ///< all of them, in order
 
   /// Ready for the next request; keeps memory.
   void reset() noexcept {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "frontends/common/call/body_buffer.h"
 #include "frontends/common/http/head_scanner.h"
@@ -38,9 +39,9 @@ class RequestReader {
   /// Valid from kComplete of read_head() to release_head().
   const RequestHead& head() const noexcept { return head_; }
   /// Sets head().caller and head().identity; borrowed as long as the head.
-  void identify(std::string_view caller, const Identity* identity) noexcept {
+  void identify(std::string_view caller, CallerIdentityPtr identity) noexcept {
     head_.caller = caller;
-    head_.identity = identity;
+    head_.identity = std::move(identity);
   }
   BodyBuffer& body() noexcept { return body_; }
   /// Nothing looks at the head any more.

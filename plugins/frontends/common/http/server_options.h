@@ -7,7 +7,7 @@
 
 #include "atoll/core/clock.h"
 #include "atoll/core/host.h"
-#include "frontends/common/call/access_check.h"
+#include "frontends/common/access/access_check.h"
 #include "frontends/common/call/request_budgets.h"
 #include "frontends/common/http/cors.h"
 #include "frontends/common/http/head_scanner.h"

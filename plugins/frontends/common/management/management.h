@@ -17,7 +17,7 @@
 #include "atoll/models/model_control.h"
 #include "atoll/pools/remote_models.h"
 #include "atoll/request/tracing.h"
-#include "frontends/common/call/access_check.h"
+#include "frontends/common/access/access_check.h"
 #include "frontends/common/call/request_budgets.h"
 #include "frontends/common/call/router_slot.h"
 

@@ -1,5 +1,5 @@
 // Health and metadata.
-#include "frontends/common/call/hidden_model.h"
+#include "frontends/common/access/hidden_model.h"
 #include "frontends/common/call/model_version.h"
 #include "frontends/common/codec/wire_messages.h"
 #include "frontends/common/management/management.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "atoll/models/model_identifier.h"
-#include "frontends/common/call/hidden_model.h"
+#include "frontends/common/access/hidden_model.h"
 #include "frontends/common/call/model_version.h"
 #include "frontends/common/management/management.h"
 #include "grpc_service.pb.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "frontends/common/call/access_check.h"
+#include "frontends/common/access/access_check.h"
 #include "frontends/common/grpc/call_metadata.h"
 #include "frontends/grpc/calls/event.h"
 #include "frontends/grpc/wake_up.h"

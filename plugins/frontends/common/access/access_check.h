@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "atoll/core/gate.h"
-#include "frontends/common/call/access_point.h"
+#include "frontends/common/access/access_point.h"
 
 namespace atl::frontends {
 

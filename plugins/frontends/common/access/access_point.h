@@ -10,8 +10,8 @@
 #include "atoll/core/gate.h"
 #include "atoll/core/metrics.h"
 #include "atoll/frontend/access.h"
-#include "frontends/common/call/caller_identity.h"
-#include "frontends/common/call/failed_credentials.h"
+#include "frontends/common/access/caller_identity.h"
+#include "frontends/common/access/failed_credentials.h"
 
 namespace atl::frontends {
 

@@ -1,4 +1,4 @@
-#include "frontends/common/call/access_check.h"
+#include "frontends/common/access/access_check.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "frontends/common/call/access_point.h"
+#include "frontends/common/access/access_point.h"
 
 #include <algorithm>
 #include <utility>
