@@ -65,7 +65,7 @@ def server(repository, key_set, issuer, tmp_path_factory):
         ("shared", "memory/shared", ""), ("identity", "backends/identity", ""), ("repeat", "backends/repeat", ""),
         ("grpc", "frontends/grpc_nghttp2", 'address = "127.0.0.1:0"'), ("http", "frontends/http", 'address = "127.0.0.1:0"'),
         ("metrics", "frontends/metrics", 'address = "127.0.0.1:0"'),
-        ("jwt", "security/jwt", f'file = "{key_set}"\nissuers = ["https://issuer"]\naudiences = ["atoll"]\npoll_interval = "100ms"\n'
+        ("jwt", "security/jwt", f'keys_file = "{key_set}"\nissuers = ["https://issuer"]\naudiences = ["atoll"]\npoll_interval = "100ms"\n'
                                 'permissions = { "*" = "metadata", "scope=infer" = "inference@fraud-*", "role=admin" = "*" }'))))
     with Server(repository, manifest=manifest, grpc_frontend="frontends/grpc_nghttp2") as running:
         running.wait_active()

@@ -96,7 +96,7 @@ Result<KeySet> read_keys(const std::string& path) {
 
 Result<JwtSettings> read_settings(const Options& options) {
   JwtSettings settings;
-  settings.file = options.get_string("file");
+  settings.file = options.get_string("keys_file");
   settings.opens_probes = options.get_string("probes") == "open";
   settings.poll_interval_ns = options.get_duration_ns("poll_interval");
   ClaimSettings& claims = settings.verifier.claims;
@@ -127,7 +127,7 @@ void check_settings(OptionCheck& check) {
     check.passes("name_claim", invalid_argument("option 'name_claim' is empty"));
   check.passes("permissions", read_permissions(options.get_map("permissions"), unused));
   check.passes("algorithms", read_algorithms(options.get_strings("algorithms")));
-  check.passes("file", read_keys(options.get_string("file")));
+  check.passes("keys_file", read_keys(options.get_string("file")));
 }
 
 JwtSource::JwtSource(Host& host, JwtSettings settings)

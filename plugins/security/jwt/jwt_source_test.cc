@@ -22,7 +22,7 @@ class JwtSourceTest : public testing::Test {
   JwtSourceTest() {
     write({signer.jwk(R"(,"kid":"k")")});
     host.options()
-        .set_string("file", file)
+        .set_string("keys_file", file)
         .set_strings("issuers", {"i"})
         .set_strings("audiences", {"a"})
         .set_map("permissions", {{"*", "metadata"}, {"scope=infer", "inference@m*"}, {"role=admin", "*"}});
@@ -119,7 +119,10 @@ TEST_F(JwtSourceTest, AnIdentityEndsWithItsToken) {
 TEST_F(JwtSourceTest, OptionsThatMakeNoSenseRefuseTheStart) {
   const auto refused = [&](auto&& change) {
     test::FakeHost other;
-    other.options().set_string("file", file).set_strings("issuers", {"i"}).set_strings("audiences", {"a"});
+    other.options()
+        .set_string("keys_file", file)
+        .set_strings("issuers", {"i"})
+        .set_strings("audiences", {"a"});
     change(other.options());
     test::PluginRunner runner{other};
     return runner.create_and_start().text();
@@ -138,7 +141,7 @@ TEST_F(JwtSourceTest, OptionsThatMakeNoSenseRefuseTheStart) {
                 o.set_map("permissions", {{"a=b", "everything"}});
               }),
               HasSubstr("'a=b'"));
-  EXPECT_THAT(refused([](FakeOptions& o) { o.set_string("file", "/nowhere/keys"); }),
+  EXPECT_THAT(refused([](FakeOptions& o) { o.set_string("keys_file", "/nowhere/keys"); }),
               HasSubstr("/nowhere/keys"));
 }
 

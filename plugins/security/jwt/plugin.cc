@@ -38,8 +38,10 @@ class JwtPlugin final : public Plugin, public Access {
 };
 
 constexpr OptionTable kOptions{
-    option_string("file").required().help(
-        "File with the public keys of the issuers: a JSON web key set. Read again when it has changed."),
+    option_string("keys_file")
+        .required()
+        .help(
+            "File with the public keys of the issuers: a JSON web key set. Read again when it has changed."),
     option_string_list("issuers").required().help("Texts of which the claim 'iss' has to be one."),
     option_string_list("audiences").required().help("Texts of which the claim 'aud' has to have one."),
     option_string_map("permissions")
