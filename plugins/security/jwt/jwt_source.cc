@@ -83,11 +83,11 @@ Status need_one(const std::vector<std::string>& values, const char* option, cons
   return is_one ? Status() : invalid_argument("option '", option, "' needs at least one text: ", why);
 }
 
-Result<KeySet> read_keys(const std::string& path) {
+Result<VerificationKeySet> read_keys(const std::string& path) {
   Result<std::string> text =
       security::read_identity_file({path, "key set", kKeySetBytesMax, /*is_private=*/false});
   if (!text.ok()) return std::move(text).status();
-  Result<KeySet> set = parse_key_set(*text);
+  Result<VerificationKeySet> set = parse_key_set(*text);
   if (!set.ok()) return invalid_argument("'", path, "': ", set.status().message());
   return set;
 }
@@ -127,7 +127,7 @@ void check_settings(OptionCheck& check) {
     check.passes("name_claim", invalid_argument("option 'name_claim' is empty"));
   check.passes("permissions", read_permissions(options.get_map("permissions"), unused));
   check.passes("algorithms", read_algorithms(options.get_strings("algorithms")));
-  check.passes("keys_file", read_keys(options.get_string("file")));
+  check.passes("keys_file", read_keys(options.get_string("keys_file")));
 }
 
 JwtSource::JwtSource(Host& host, JwtSettings settings)
@@ -147,7 +147,7 @@ Status JwtSource::start() {
 
 Status JwtSource::read() {
   return guarded("reading the keys", [&]() -> Status {
-    Result<KeySet> set = read_keys(settings_->file);
+    Result<VerificationKeySet> set = read_keys(settings_->file);
     if (!set.ok()) return std::move(set).status();
     for (const std::string& unused : set->unused) host_.log().warning("'", settings_->file, "': ", unused);
     host_.log().info("the key set '", settings_->file, "' was read: ", set->keys.size(), " keys");

@@ -56,7 +56,7 @@ class TokenVerifierTest : public testing::Test {
            ed25519().jwk(R"(,"kid":"e","key_ops":["verify"])")});
   }
   void trust(const std::vector<std::string>& keys) {
-    Result<KeySet> set = parse_key_set(key_set(keys));
+    Result<VerificationKeySet> set = parse_key_set(key_set(keys));
     ASSERT_TRUE(set.ok()) << set.status().text();
     verifier.set_keys(std::move(set->keys));
   }
@@ -272,7 +272,7 @@ TEST_F(TokenVerifierTest, TokensOfOtherIssuersAreNotMine) {
 
 TEST(KeySets, WhatIsNoKeyIsTold) {
   const auto why = [](const std::string& key) {
-    Result<KeySet> set = parse_key_set(key_set({key}));
+    Result<VerificationKeySet> set = parse_key_set(key_set({key}));
     return set.ok() ? std::string("OK") : std::string(set.status().message());
   };
   EXPECT_EQ(why(rsa().jwk()), "OK");
@@ -294,7 +294,7 @@ TEST(KeySets, WhatIsNoKeyIsTold) {
   EXPECT_EQ(parse_key_set("[]").status().code(), Code::kInvalidArgument);
   EXPECT_EQ(parse_key_set("{}").status().code(), Code::kInvalidArgument);
   EXPECT_EQ(parse_key_set(R"({"keys":[]})").status().code(), Code::kInvalidArgument);
-  Result<KeySet> mixed = parse_key_set(key_set({R"({"kty":"oct","k":"eA"})", p256().jwk()}));
+  Result<VerificationKeySet> mixed = parse_key_set(key_set({R"({"kty":"oct","k":"eA"})", p256().jwk()}));
   ASSERT_TRUE(mixed.ok());
   EXPECT_EQ(mixed->keys.size(), 1u);
   EXPECT_THAT(mixed->unused, testing::ElementsAre(HasSubstr("key 0 is not used: it is a shared secret")));

@@ -232,7 +232,7 @@ bool VerificationKey::verify(Algorithm algorithm, std::string_view text,
                           text.size()) == 1;
 }
 
-Result<KeySet> parse_key_set(std::string_view text) {
+Result<VerificationKeySet> parse_key_set(std::string_view text) {
   if (text.size() > kKeySetBytesMax)
     return invalid_argument("the key set has ", text.size(), " bytes, expected at most ", kKeySetBytesMax);
   CheckedDocument document;
@@ -242,7 +242,7 @@ Result<KeySet> parse_key_set(std::string_view text) {
     return invalid_argument("the key set has no list 'keys'");
   if (list->value.Size() > kKeysMax)
     return invalid_argument("the key set has ", list->value.Size(), " keys, expected at most ", kKeysMax);
-  KeySet set;
+  VerificationKeySet set;
   for (rapidjson::SizeType i = 0; i < list->value.Size(); ++i) {
     Result<VerificationKey> key = VerificationKey::parse(list->value[i]);
     if (key.ok()) {
