@@ -18,6 +18,7 @@
 #include "atoll/core/host.h"
 #include "atoll/frontend/http_routes.h"
 #include "atoll/models/model.h"
+#include "atoll/models/model_identifier.h"
 #include "atoll/request/inner_request.h"
 #include "atoll/request/tracing.h"
 #include "frontends/common/call/router_slot.h"
