@@ -8,7 +8,8 @@
 #include <string>
 
 #include "atoll/core/status.h"
-#include "atoll/runtime/child_run.h"
+#include "atoll/lib/running_program.h"
+#include "atoll/lib/scratch_folder.h"
 #include "kernel/server/server.h"
 
 namespace atl::kernel {
@@ -36,7 +37,8 @@ class PluginTrial {
   Kernel& kernel_;
   std::function<bool()> end_requested_;
   std::function<void(Status)> done_;
-  std::optional<runtime::ChildRun> child_;
+  std::optional<ScratchFolder> folder_;
+  std::optional<RunningProgram> child_;
   int64_t timeout_ns_ = 0;
   int64_t ends_ns_ = 0;
 };

@@ -12,7 +12,7 @@ namespace atl::serve {
 namespace fs = std::filesystem;
 
 Result<MadeFolder> MadeFolder::make() {
-  auto folder = runtime::ScratchFolder::make("atoll-serve");
+  auto folder = ScratchFolder::make("atoll-serve");
   if (!folder.ok()) return std::move(folder).status();
   return MadeFolder(std::move(folder).value());
 }

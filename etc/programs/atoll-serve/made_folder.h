@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "atoll/core/status.h"
-#include "atoll/runtime/child_run.h"
+#include "atoll/lib/scratch_folder.h"
 #include "discovery.h"
 
 namespace atl::serve {
@@ -31,8 +31,8 @@ class MadeFolder {
                                                 std::span<const FolderLink> folders) const;
 
  private:
-  explicit MadeFolder(runtime::ScratchFolder folder) noexcept : folder_(std::move(folder)) {}
-  runtime::ScratchFolder folder_;
+  explicit MadeFolder(ScratchFolder folder) noexcept : folder_(std::move(folder)) {}
+  ScratchFolder folder_;
 };
 
 /// What a loose model's configuration says; the backend completes the rest.

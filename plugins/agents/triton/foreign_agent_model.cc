@@ -99,7 +99,7 @@ void ForeignAgentModel::notify(TRITONREPOAGENT_ActionType action) noexcept {
 Result<const char*> ForeignAgentModel::acquire_directory() noexcept {
   return guarded("making a directory", [&]() -> Result<const char*> {
     if (directory_.path().empty()) {
-      Result<TemporaryDirectory> made = TemporaryDirectory::create(below_);
+      Result<ScratchFolder> made = ScratchFolder::make("atoll-agent", below_);
       if (!made.ok()) return std::move(made).status();
       directory_ = std::move(made).value();
       paths_.push_back(directory_.path());

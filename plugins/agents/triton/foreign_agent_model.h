@@ -6,7 +6,7 @@
 #include <string>
 
 #include "agents/triton/agent_store.h"
-#include "agents/triton/temporary_directory.h"
+#include "atoll/lib/scratch_folder.h"
 #include "atoll/models/repository_agents.h"
 #include "atoll/triton/repository_agent.h"
 
@@ -41,7 +41,7 @@ class ForeignAgentModel final : public ModelAgent, private AgentModelHost {
   TRITONREPOAGENT_AgentModel* const handle_;
   bool initialized_ = false;
   std::optional<TRITONREPOAGENT_ActionType> last_;
-  TemporaryDirectory directory_;
+  ScratchFolder directory_;
   std::deque<std::string> paths_;  ///< of directories: the agent may have borrowed them
 };
 

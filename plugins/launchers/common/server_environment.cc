@@ -1,5 +1,11 @@
 #include "launchers/common/server_environment.h"
 
+#include <unistd.h>
+
+#include <string_view>
+
+#include "atoll/lib/program_start.h"
+
 namespace atl::launchers {
 namespace {
 
@@ -27,6 +33,16 @@ std::vector<std::string> server_environment(const ServerSpec& server, const Inst
   variables.push_back("ATOLL__PLUGIN__KEYS__RESTRICTED_APIS" + closed);
   variables.push_back("ATOLL__PLUGIN__KEYS__RESTRICTED_PROTOCOLS" + closed);
   return variables;
+}
+
+std::vector<char*> with_own_environment(const std::vector<std::string>& added) {
+  std::vector<char*> all = pointers_of(added);
+  all.pop_back();
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (!std::string_view(*variable).starts_with("ATOLL__")) all.push_back(*variable);
+  }
+  all.push_back(nullptr);
+  return all;
 }
 
 }  // namespace atl::launchers

@@ -16,6 +16,10 @@ namespace atl::launchers {
 std::vector<std::string> server_environment(const ServerSpec& server, const InstanceCommand& runtime,
                                             bool shared_memory);
 
+/// "NAME=value", null at the end: these, then this process's own but for its ATOLL__ variables, which are for its own
+/// manifest. Valid as long as the texts.
+std::vector<char*> with_own_environment(const std::vector<std::string>& added);
+
 /// The calls that need the key, as `security/keys` and Triton name them.
 inline constexpr std::string_view kClosedCategories = "model-repository,trace,logging";
 

@@ -1,8 +1,6 @@
 /// Starting processes, and watching them.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <span>
 #include <string>
@@ -11,6 +9,7 @@
 
 #include "atoll/core/file_descriptor.h"
 #include "atoll/core/status.h"
+#include "atoll/lib/process_handle.h"
 
 namespace atl::launchers {
 
@@ -30,37 +29,16 @@ class Child {
 
   Child(Child&&) = default;
   Child& operator=(Child&&) = delete;
-  ~Child();
+  ~Child() { process_.kill(); }
 
-  pid_t pid() const noexcept { return pid_; }
-  /// It executes its words. Errors: UNAVAILABLE it has ended.
-  Status go();
+  pid_t pid() const noexcept { return process_.pid(); }
+  /// It executes its words, and outlives this object. Errors: UNAVAILABLE it has ended.
+  Result<ProcessHandle> go();
 
  private:
-  Child(pid_t pid, FileDescriptor go) : pid_(pid), go_(std::move(go)) {}
-  pid_t pid_;
+  Child(ProcessHandle process, FileDescriptor go) : process_(std::move(process)), go_(std::move(go)) {}
+  ProcessHandle process_;
   FileDescriptor go_;
-};
-
-/// A process, be it this one's child or not.
-class ProcessHandle {
- public:
-  ProcessHandle() = default;
-  /// Errors: NOT_FOUND; RESOURCE_EXHAUSTED no file descriptor to be had.
-  static Result<ProcessHandle> open(pid_t pid);
-
-  /// For poll(): readable when it has ended.
-  int descriptor() const noexcept { return descriptor_.get(); }
-  /// Does nothing to one that has ended.
-  void signal(int number) const noexcept;
-  /// Once it has ended. Ends what is left of a child's session too, while its number cannot be another's.
-  /// \returns "it exited with status 1"; of a process that is no child nobody knows how
-  std::string reap() noexcept;
-
- private:
-  ProcessHandle(pid_t pid, FileDescriptor descriptor) : pid_(pid), descriptor_(std::move(descriptor)) {}
-  pid_t pid_ = 0;
-  FileDescriptor descriptor_;
 };
 
 }  // namespace atl::launchers

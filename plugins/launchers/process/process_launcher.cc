@@ -228,8 +228,6 @@ Result<Child> ProcessLauncher::start_child(const ServerSpec& spec, const std::st
 /// A server begins when it is on the disk that it does, so none is ever forgotten.
 Status ProcessLauncher::let_begin(const ServerSpec& spec, const std::string& folder, ProcessRecord& record,
                                   Child child, LauncherListener& listener) {
-  Result<ProcessHandle> process = ProcessHandle::open(child.pid());
-  if (!process.ok()) return std::move(process).status();
   Result<ProcessIdentity> identity = ProcessIdentity::of(child.pid());
   Status status = identity.ok() ? Status() : std::move(identity).status();
   if (status.ok()) {
@@ -237,8 +235,9 @@ Status ProcessLauncher::let_begin(const ServerSpec& spec, const std::string& fol
     status = record.write(folder + "/process");
   }
   if (status.ok() && spec.memory_bytes != 0) status = groups_.limit(spec.id, child.pid(), spec.memory_bytes);
-  if (status.ok()) status = child.go();
   ATOLL_RETURN_IF_ERROR(std::move(status));
+  Result<ProcessHandle> process = child.go();
+  if (!process.ok()) return std::move(process).status();
   Server& server =
       servers_.try_emplace(spec.id, folder, std::move(record), std::move(process).value()).first->second;
   server.listener = &listener;
@@ -285,7 +284,8 @@ void ProcessLauncher::ended(const std::string& id) {
   const auto found = servers_.find(id);
   Server& server = found->second;
   const bool is_expected = server.state == State::kEnding;
-  const std::string log = server.folder + "/log", how = server.process.reap(), line = last_line(log);
+  const std::string log = server.folder + "/log", line = last_line(log),
+                    how = cat("it ", server.process.reap().value_or(ProcessEnd{}).text());
   Status reason = is_expected ? Status() : unavailable(how, line.empty() ? "" : "; its log ends: ", line);
   std::error_code failed;
   if (!is_expected) {

@@ -142,7 +142,7 @@ TEST_F(ProcessLauncherTest, AServerThatEndsByItselfSaysWhyAndKeepsItsLog) {
   ASSERT_TRUE(runs("c"));
   ::kill(record("c").process.pid, SIGKILL);
   ASSERT_TRUE(ends("c"));
-  EXPECT_TRUE(log_.contains("it was ended by signal 9 (Killed)"));
+  EXPECT_TRUE(log_.contains("it was killed by signal 9 (Killed)"));
 }
 
 TEST_F(ProcessLauncherTest, WhatCanNotBeStartedIsRefused) {

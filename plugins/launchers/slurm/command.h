@@ -12,7 +12,7 @@ namespace atl::launchers {
 struct CommandOutput {
   int status = 0;  ///< it exited with
   std::string output;
-  std::string errors;  ///< its last line on standard error, at most 300 bytes
+  std::string errors;  ///< its last line on standard error, at most 400 bytes
 };
 
 /// Waits for it. \param input  what it reads \param environment  "NAME=value", beside this process's own without its ATOLL__

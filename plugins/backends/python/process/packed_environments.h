@@ -2,23 +2,18 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 
 #include "atoll/core/status.h"
+#include "atoll/lib/scratch_folder.h"
 
 namespace atl::python {
 
 /// Archives are unpacked into folders of their own, which are there until the end. [any]
 class PackedEnvironments {
  public:
-  PackedEnvironments() = default;
-  PackedEnvironments(const PackedEnvironments&) = delete;
-  PackedEnvironments& operator=(const PackedEnvironments&) = delete;
-  ~PackedEnvironments();
-
   /// Whether the path is that of an archive, by its name.
   static bool is_packed(std::string_view path) noexcept;
   /// The folder that the archive is unpacked in; once for each path, time and size of it. Others wait meanwhile.
@@ -27,7 +22,7 @@ class PackedEnvironments {
 
  private:
   std::mutex mutex_;
-  std::map<std::string, std::string> folders_;  ///< by path, time and size
+  std::map<std::string, ScratchFolder> folders_;  ///< by path, time and size
 };
 
 }  // namespace atl::python

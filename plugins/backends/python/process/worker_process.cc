@@ -4,8 +4,6 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -52,49 +50,33 @@ Status set_limits(pid_t pid, const ProcessLimits& limits) {
 
 }  // namespace
 
-std::string ProcessEnd::text() const {
-  if (signal == 0) return cat("exited with status ", status);
-  return cat("was killed by signal ", signal, " (", ::strsignal(signal), ")");
-}
-
 Result<WorkerProcess> WorkerProcess::start(const ProcessSpec& spec) {
   Result<Pipe> output = make_pipe();
   if (!output.ok()) return std::move(output).status();
   Result<Pipe> errors = make_pipe();
   if (!errors.ok()) return std::move(errors).status();
-  static_assert(kControlDescriptor == ProgramStart::kOwnDescriptor);
-  const ProgramStart start(ProgramStart::Leads::kGroup, output->write.get(), errors->write.get(),
-                           spec.control);
+  static_assert(kControlDescriptor == ProgramFiles::kOwnDescriptor);
   const std::vector<uint32_t>& cores = spec.limits.cpu_cores;
   const ThreadCpus cpus = cores.empty() ? ThreadCpus::all_but_first() : ThreadCpus(cores);
   if (!cores.empty() && cpus.failed() != 0) {
     return unavailable("it cannot be bound to its CPU cores: ", std::strerror(cpus.failed()));
   }
+  const ProgramFiles files = {
+      .output = output->write.get(), .errors = errors->write.get(), .own = spec.control};
+  Result<ProcessHandle> started =
+      start_program(spec.words[0], spec.words, pointers_of(spec.environment).data(), files, Leads::kGroup);
+  if (!started.ok()) return std::move(started).status();
   WorkerProcess process;
-  if (const int failed = start.run(&process.pid_, spec.words[0].c_str(), pointers_of(spec.words),
-                                   pointers_of(spec.environment));
-      failed != 0) {
-    const Code code = failed == EAGAIN || failed == ENOMEM ? Code::kResourceExhausted : Code::kUnavailable;
-    return make_status(code, spec.words[0], " cannot be started: ", std::strerror(failed));
-  }
-  // By its number: <sys/pidfd.h> of Debian 12 cannot be linked from C++.
-  process.handle_ = FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, process.pid_, 0)));
-  if (!process.handle_.valid()) {
-    const int failed = errno;
-    ::kill(-process.pid_, SIGKILL);
-    (void)::waitpid(process.pid_, nullptr, 0);
-    return make_status(Code::kResourceExhausted, "process ", process.pid_,
-                       " cannot be watched: ", std::strerror(failed));
-  }
+  process.process_ = std::move(started).value();
   process.output_ = std::move(output->read);
   process.errors_ = std::move(errors->read);
   if (!spec.limits.groups.path.empty()) {
     Result<ControlGroup> group = ControlGroup::create(spec.limits.groups, spec.limits);
     if (!group.ok()) return std::move(group).status();
     process.group_ = std::move(group).value();
-    ATOLL_RETURN_IF_ERROR(process.group_.add(process.pid_));
+    ATOLL_RETURN_IF_ERROR(process.group_.add(process.pid()));
   }
-  if (spec.user.empty()) ATOLL_RETURN_IF_ERROR(set_limits(process.pid_, spec.limits));
+  if (spec.user.empty()) ATOLL_RETURN_IF_ERROR(set_limits(process.pid(), spec.limits));
   process.may_fork_on_ =
       spec.limits.processes != 0 && !spec.limits.groups.processes && spec.user.empty() && ::geteuid() == 0;
   return process;
@@ -102,50 +84,29 @@ Result<WorkerProcess> WorkerProcess::start(const ProcessSpec& spec) {
 
 WorkerProcess& WorkerProcess::operator=(WorkerProcess&& other) noexcept {
   WorkerProcess former(std::move(*this));
-  pid_ = other.pid_;
   may_fork_on_ = other.may_fork_on_;
   group_ = std::move(other.group_);
-  handle_ = std::move(other.handle_);
+  process_ = std::move(other.process_);
   output_ = std::move(other.output_);
   errors_ = std::move(other.errors_);
   return *this;
 }
 
 WorkerProcess::~WorkerProcess() {
-  if (!handle_.valid()) return;
   signal_group(SIGKILL);
-  (void)wait(0);
-}
-
-void WorkerProcess::signal(int number) const noexcept {
-  if (handle_.valid()) (void)::syscall(SYS_pidfd_send_signal, handle_.get(), number, nullptr, 0);
+  process_.kill();
 }
 
 void WorkerProcess::signal_group(int number) const noexcept {
-  // As long as nobody has waited for the leader its number is no other group's.
-  if (!handle_.valid()) return;
-  (void)::kill(-pid_, number);
+  if (!process_.valid()) return;
+  process_.signal_group(number);
   if (number == SIGKILL) group_.kill_all();
 }
 
 std::optional<ProcessEnd> WorkerProcess::reap() noexcept {
-  if (!handle_.valid()) return std::nullopt;
-  return wait(WNOHANG);
-}
-
-std::optional<ProcessEnd> WorkerProcess::wait(int how) noexcept {
-  siginfo_t info = {};
-  const auto id = static_cast<id_t>(pid_);
-  if (::waitid(P_PID, id, &info, WEXITED | WNOWAIT | how) != 0) {
-    handle_ = FileDescriptor();
-    return ProcessEnd{0, -1};  // somebody else has waited for it
-  }
-  if (info.si_pid == 0) return std::nullopt;
-  signal_group(SIGKILL);
-  (void)::waitid(P_PID, id, &info, WEXITED);
-  handle_ = FileDescriptor();
-  if (info.si_code == CLD_EXITED) return ProcessEnd{0, info.si_status};
-  return ProcessEnd{info.si_status, 0};
+  std::optional<ProcessEnd> end = process_.reap();
+  if (end) group_.kill_all();
+  return end;
 }
 
 Result<std::string> find_program(const std::string& program, const std::string& path) {

@@ -11,6 +11,7 @@
 
 #include "atoll/core/file_descriptor.h"
 #include "atoll/core/status.h"
+#include "atoll/lib/process_handle.h"
 #include "backends/python/process/control_group.h"
 
 namespace atl::python {
@@ -42,15 +43,6 @@ inline constexpr int kControlDescriptor = 3;
 /// when its model is initialised. While it loads, the first one is left to requests of other models.
 inline constexpr const char* kAllCpusWhenReady = "--all-cpus-when-ready";
 
-/// How a process ended.
-struct ProcessEnd {
-  int signal = 0;  ///< 0: it exited
-  int status = 0;
-
-  /// "killed by signal 9 (Killed)", "exited with status 1"
-  std::string text() const;
-};
-
 /// A child in a process group of its own. Destroyed, it is killed with its group and waited for. Not thread safe.
 class WorkerProcess {
  public:
@@ -65,29 +57,26 @@ class WorkerProcess {
   WorkerProcess& operator=(WorkerProcess&& other) noexcept;
   ~WorkerProcess();
 
-  bool is_running() const noexcept { return handle_.valid(); }
-  pid_t pid() const noexcept { return pid_; }
+  bool is_running() const noexcept { return process_.valid(); }
+  pid_t pid() const noexcept { return process_.pid(); }
   /// For poll(): readable when it has ended.
-  int handle() const noexcept { return handle_.get(); }
+  int handle() const noexcept { return process_.descriptor(); }
   /// What it prints, not blocking. Taken once.
   FileDescriptor take_output() noexcept { return std::move(output_); }
   FileDescriptor take_errors() noexcept { return std::move(errors_); }
   /// Nothing in the system bounds how many processes it starts.
   bool may_fork_on() const noexcept { return may_fork_on_; }
   /// To the process alone.
-  void signal(int number) const noexcept;
+  void signal(int number) const noexcept { process_.signal(number); }
   /// To it and what it has started, as far as that has stayed in its group.
   void signal_group(int number) const noexcept;
   /// If it has ended, ends what is left of its group, and forgets it. Nothing: it runs.
   std::optional<ProcessEnd> reap() noexcept;
 
  private:
-  std::optional<ProcessEnd> wait(int how) noexcept;
-
-  pid_t pid_ = 0;
   bool may_fork_on_ = false;
   ControlGroup group_;  ///< destroyed after the process
-  FileDescriptor handle_;
+  ProcessHandle process_;
   FileDescriptor output_, errors_;
 };
 

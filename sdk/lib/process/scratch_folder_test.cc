@@ -1,4 +1,4 @@
-#include "agents/triton/temporary_directory.h"
+#include "atoll/lib/scratch_folder.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -9,16 +9,16 @@
 
 #include "atoll/testing/temporary_directory.h"
 
-namespace atl::triton {
+namespace atl {
 namespace {
 
 namespace fs = std::filesystem;
 
-TEST(TemporaryDirectory, IsTheOwnersAndGoesWithWhatIsInIt) {
+TEST(ScratchFolder, IsTheOwnersAndGoesWithWhatIsInIt) {
   test::TemporaryDirectory disk;
   std::string path;
   {
-    auto made = TemporaryDirectory::create(disk.path());
+    auto made = ScratchFolder::make("test", disk.path());
     ASSERT_TRUE(made.ok()) << made.status().text();
     path = made->path();
     struct stat info {};
@@ -27,15 +27,15 @@ TEST(TemporaryDirectory, IsTheOwnersAndGoesWithWhatIsInIt) {
     fs::create_directories(path + "/1");
     std::ofstream(path + "/1/model") << "x";
     fs::create_directory_symlink("/", path + "/root");
-    TemporaryDirectory moved = std::move(made).value();
+    ScratchFolder moved = std::move(made).value();
     EXPECT_TRUE(fs::exists(path));
   }
   EXPECT_FALSE(fs::exists(path));
 }
 
-TEST(TemporaryDirectory, IsRemovedOnce) {
+TEST(ScratchFolder, IsRemovedOnce) {
   test::TemporaryDirectory disk;
-  auto made = TemporaryDirectory::create(disk.path());
+  auto made = ScratchFolder::make("test", disk.path());
   ASSERT_TRUE(made.ok());
   EXPECT_TRUE(made->remove().ok());
   EXPECT_EQ(made->path(), "");
@@ -43,11 +43,11 @@ TEST(TemporaryDirectory, IsRemovedOnce) {
   EXPECT_TRUE(fs::is_empty(disk.path()));
 }
 
-TEST(TemporaryDirectory, WhereNoneCanBeMadeTheReasonIsTold) {
-  auto made = TemporaryDirectory::create("/proc/none");
+TEST(ScratchFolder, WhereNoneCanBeMadeTheReasonIsTold) {
+  auto made = ScratchFolder::make("test", "/proc/none");
   EXPECT_EQ(made.status().code(), Code::kUnavailable);
-  EXPECT_TRUE(made.status().text().starts_with("/proc/none/atoll-agent-")) << made.status().text();
+  EXPECT_TRUE(made.status().text().starts_with("/proc/none/test-")) << made.status().text();
 }
 
 }  // namespace
-}  // namespace atl::triton
+}  // namespace atl
