@@ -36,6 +36,27 @@ bool write_at(int fd, std::string_view bytes, off_t offset) noexcept {
   return true;
 }
 
+/// A file that no other generation of this plugin writes to meanwhile: two may during a reload.
+struct LockedFile {
+  FileDescriptor file;
+  struct stat info {};
+  bool is_new = false;
+
+  Status open(const std::string& path) {
+    constexpr int kTriesMax = 3;
+    for (int i = 0; i < kTriesMax; ++i) {
+      file = open_file(path, O_RDWR | O_CREAT | O_EXCL);
+      is_new = file.valid();
+      if (!is_new) file = open_file(path, O_RDWR | O_CREAT);
+      if (!file.valid()) return failure("opened", path);
+      if (::flock(file.get(), LOCK_EX) != 0) return failure("locked", path);
+      if (::fstat(file.get(), &info) != 0) return failure("looked at", path);
+      if (info.st_nlink != 0) break;  // else it was removed while it was waited for
+    }
+    return {};
+  }
+};
+
 /// The file's last byte; 0 if there is none.
 char last_byte(int fd, off_t size) noexcept {
   char last = 0;
@@ -45,12 +66,10 @@ char last_byte(int fd, off_t size) noexcept {
 }  // namespace
 
 Status TraceFile::append(std::string_view elements) {
-  FileDescriptor file = open_file(path_, O_RDWR | O_CREAT);
-  if (!file.valid()) return failure("opened", path_);
-  // Two generations of this plugin may write during a reload.
-  if (::flock(file.get(), LOCK_EX) != 0) return failure("locked", path_);
-  struct stat info {};
-  if (::fstat(file.get(), &info) != 0) return failure("looked at", path_);
+  LockedFile locked;
+  ATOLL_RETURN_IF_ERROR(locked.open(path_));
+  const FileDescriptor& file = locked.file;
+  struct stat& info = locked.info;
   if (fresh_ && ::ftruncate(file.get(), info.st_size = 0) != 0) return failure("emptied", path_);
   fresh_ = false;
   off_t end = info.st_size;
@@ -64,6 +83,10 @@ Status TraceFile::append(std::string_view elements) {
   off_t begin = end == 0 ? 0 : end - 1;
   if (write_at(file.get(), text, begin)) return {};
   Status status = failure("written", path_);
+  if (locked.is_new && end == 0) {
+    ::unlink(path_.c_str());
+    return status;
+  }
   // These need no space: the bracket has been there before.
   bool restored = ::ftruncate(file.get(), end) == 0 && (end == 0 || write_at(file.get(), "]", begin));
   return restored ? std::move(status) : std::move(status).note("a part of a trace is left in it");

@@ -20,7 +20,7 @@ class TraceFile {
   TraceFile(std::string path, bool continues)
       : path_(std::move(path)), fresh_(!continues), skip_existing_(continues) {}
 
-  /// Adds elements to the array in <path>. On failure the file is as it was.
+  /// Adds elements to the array in <path>. On failure the file is as it was, and one that was not there is not there then.
   /// Errors: INTERNAL the path and the system's reason.
   Status append(std::string_view elements);
   /// Writes an array of its own to <path>.<index>, counting from 0. It appears as a whole or not at all.

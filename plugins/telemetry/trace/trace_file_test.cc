@@ -87,26 +87,62 @@ TEST_F(TraceFileTest, AFileThatSomebodyElseWritesIsLeftAlone) {
   EXPECT_EQ(read_text(path_), "not ours");
 }
 
+/// While one exists files cannot become larger, as on a full disk: a write that would fails in its middle.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) : ignore_(std::signal(SIGXFSZ, SIG_IGN)) {
+    EXPECT_EQ(getrlimit(RLIMIT_FSIZE, &before_), 0);
+    rlimit small = before_;
+    small.rlim_cur = bytes;
+    EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+  ~FullDisk() {
+    EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &before_), 0);
+    std::signal(SIGXFSZ, ignore_);
+  }
+
+ private:
+  rlimit before_{};
+  void (*const ignore_)(int);
+};
+
 TEST_F(TraceFileTest, AFullDiskLeavesWhatWasThere) {
   TraceFile file(path_, false);
   ASSERT_TRUE(file.append("1").ok());
-  // A limit on the file's size fails writes in their middle, as a full disk does.
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
-  auto ignore = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit small = before;
-  small.rlim_cur = 100;
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  Status appended = file.append("\"" + std::string(500, 'x') + "\"");
-  Status numbered = file.write_numbered(std::string(500, '1'));
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
-  std::signal(SIGXFSZ, ignore);
-  EXPECT_NE(appended.message().find("cannot be written: "), std::string::npos) << appended.message();
-  EXPECT_NE(numbered.message().find("cannot be written: "), std::string::npos) << numbered.message();
+  {
+    const FullDisk full(100);
+    Status appended = file.append("\"" + std::string(500, 'x') + "\"");
+    Status numbered = file.write_numbered(std::string(500, '1'));
+    EXPECT_NE(appended.message().find("cannot be written: "), std::string::npos) << appended.message();
+    EXPECT_NE(numbered.message().find("cannot be written: "), std::string::npos) << numbered.message();
+  }
   EXPECT_EQ(read_text(path_), "[1]");
   EXPECT_FALSE(std::filesystem::exists(path_ + ".0.partial"));
   EXPECT_TRUE(file.append("2").ok());
   EXPECT_EQ(read_text(path_), "[1,2]");
+}
+
+TEST_F(TraceFileTest, AFullDiskGetsNoEmptyFile) {
+  TraceFile file(path_, false);
+  for (const rlim_t bytes : {0, 100}) {
+    const FullDisk full(bytes);
+    EXPECT_NE(file.append(std::string(500, '1')).message().find("cannot be written: "), std::string::npos);
+    EXPECT_FALSE(std::filesystem::exists(path_)) << bytes;
+  }
+  EXPECT_TRUE(file.append("2").ok());
+  EXPECT_EQ(read_text(path_), "[2]");
+}
+
+TEST_F(TraceFileTest, AnEmptyFileThatWasThereStays) {
+  write(path_, "");
+  TraceFile file(path_, false);
+  {
+    const FullDisk full(0);
+    EXPECT_FALSE(file.append("1").ok());
+  }
+  EXPECT_TRUE(std::filesystem::exists(path_)) << "it may have been made for the server, with its permissions";
 }
 
 }  // namespace
