@@ -16,7 +16,8 @@ Result<CommandOutput> run_command(const std::vector<std::string>& words, const s
                                                           .environment = variables.data(),
                                                           .input = input,
                                                           .output_bytes_max = kOutputBytesMax,
-                                                          .errors_bytes_max = kErrorBytesMax});
+                                                          .errors_bytes_max = kErrorBytesMax,
+                                                          .leaves_group = true});
   if (!program.ok()) return unavailable(program.status().message());
   const std::optional<ProcessEnd> end = program->wait(timeout_ns);
   if (!end) return unavailable(words[0], " did not end in ", timeout_ns / kNsPerMs, " ms");

@@ -31,14 +31,14 @@ void ProcessHandle::signal_group(int number) const noexcept {
   if (valid()) (void)::kill(-pid_, number);
 }
 
-std::optional<ProcessEnd> ProcessHandle::reap() noexcept { return wait(WNOHANG); }
+std::optional<ProcessEnd> ProcessHandle::reap(bool with_group) noexcept { return wait(WNOHANG, with_group); }
 
 void ProcessHandle::kill() noexcept {
   signal_group(SIGKILL);
-  (void)wait(0);
+  (void)wait(0, true);
 }
 
-std::optional<ProcessEnd> ProcessHandle::wait(int how) noexcept {
+std::optional<ProcessEnd> ProcessHandle::wait(int how, bool with_group) noexcept {
   if (!valid()) return std::nullopt;
   siginfo_t info = {};
   const auto id = static_cast<id_t>(pid_);
@@ -47,7 +47,7 @@ std::optional<ProcessEnd> ProcessHandle::wait(int how) noexcept {
     return ProcessEnd{0, -1};  // no child, or somebody else has waited for it
   }
   if (info.si_pid == 0) return std::nullopt;
-  signal_group(SIGKILL);
+  if (with_group) signal_group(SIGKILL);
   (void)::waitid(P_PID, id, &info, WEXITED);
   descriptor_ = FileDescriptor();
   return info.si_code == CLD_EXITED ? ProcessEnd{0, info.si_status} : ProcessEnd{info.si_status, 0};

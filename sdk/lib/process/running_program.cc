@@ -72,6 +72,7 @@ Result<RunningProgram> RunningProgram::start(const ProgramCall& call) {
                                                 call.environment, files, Leads::kGroup);
   if (!process.ok()) return std::move(process).status();
   program.process_ = std::move(process).value();
+  program.leaves_group_ = call.leaves_group;
   // So that a pipe ends with the program.
   output.writer = FileDescriptor();
   errors.writer = FileDescriptor();
@@ -89,7 +90,7 @@ std::optional<ProcessEnd> RunningProgram::wait(int64_t timeout_ns) {
     if (::poll(waited, std::size(waited), static_cast<int>(left_ms)) < 0 && errno != EINTR)
       return std::nullopt;
     // Before it is read: nothing is written any more then.
-    const std::optional<ProcessEnd> end = process_.reap();
+    const std::optional<ProcessEnd> end = process_.reap(!leaves_group_);
     output_.read();
     errors_.read();
     if (end || left_ns <= 0) return end;

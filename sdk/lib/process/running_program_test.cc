@@ -59,6 +59,16 @@ TEST(RunningProgram, WhatItLeavesOpenIsNotWaitedFor) {
   while (::kill(left, 0) == 0 || errno != ESRCH) std::this_thread::yield();  // its group is killed
 }
 
+TEST(RunningProgram, MayLeaveWhatItHasStarted) {
+  Result<RunningProgram> program = RunningProgram::start(
+      {.words = {"sh", "-c", "sleep 1000 & echo $!"}, .output_bytes_max = kBytesMax, .leaves_group = true});
+  ASSERT_TRUE(program.ok());
+  EXPECT_EQ(end_of(*program).text(), "exited with status 0");
+  const pid_t left = std::stoi(program->output());
+  EXPECT_EQ(::kill(left, 0), 0);
+  EXPECT_EQ(::kill(left, SIGKILL), 0);
+}
+
 TEST(RunningProgram, EndsWithItsObject) {
   pid_t process = 0;
   {

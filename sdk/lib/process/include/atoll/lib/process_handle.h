@@ -40,15 +40,15 @@ class ProcessHandle {
   void signal(int number) const noexcept;
   /// To the processes of the group that it leads.
   void signal_group(int number) const noexcept;
-  /// If it has ended, kills what is left of the group that it led, and forgets it. Nothing: it runs.
-  std::optional<ProcessEnd> reap() noexcept;
+  /// If it has ended, forgets it. Nothing: it runs. \param with_group  what is left of the group that it led is killed
+  std::optional<ProcessEnd> reap(bool with_group = true) noexcept;
   /// Kills it with its group, waits for it and forgets it.
   void kill() noexcept;
 
  private:
   ProcessHandle(pid_t pid, FileDescriptor descriptor) noexcept
       : pid_(pid), descriptor_(std::move(descriptor)) {}
-  std::optional<ProcessEnd> wait(int how) noexcept;
+  std::optional<ProcessEnd> wait(int how, bool with_group) noexcept;
 
   pid_t pid_ = 0;
   FileDescriptor descriptor_;

@@ -29,6 +29,8 @@ struct ProgramCall {
   /// How much of what it writes is kept; 0: it writes where this process does. The end says most, so that is what is kept.
   size_t output_bytes_max = 0;
   size_t errors_bytes_max = 0;
+  /// What the program has started lives on when it has ended by itself.
+  bool leaves_group = false;
 };
 
 /// A program in a process group of its own. It is killed with its group when this object goes. Not thread safe.
@@ -44,7 +46,7 @@ class RunningProgram {
   ~RunningProgram() { process_.kill(); }
 
   /// Waits for its end, and reads what it writes: without that it waits once it has written 64 KiB. Once it has ended,
-  /// what it has left in its group is killed. \param timeout_ns  0: looks only \returns nothing: it still runs, or its
+  /// what it has left in its group is killed, unless it may leave it. \param timeout_ns  0: looks only \returns nothing: it still runs, or its
   /// end was told before
   std::optional<ProcessEnd> wait(int64_t timeout_ns);
   /// What it has written, as far as it was read and is kept.
@@ -64,6 +66,7 @@ class RunningProgram {
   RunningProgram() = default;
 
   ProcessHandle process_;
+  bool leaves_group_ = false;
   Written output_, errors_;
 };
 
