@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import subprocess
+import tomllib
 
 import pytest
 from support import models
@@ -27,7 +28,10 @@ def check(out):
     """Both checks pass on what was written."""
     checked = run(ATOLL, "--manifest", out / "atoll.toml", "--check")
     assert checked.returncode == 0, checked.stderr
-    checked = run(TOOL, "check", out / "models")
+    manifest = tomllib.loads((out / "atoll.toml").read_text())
+    repository = next(table for table in manifest["plugin"].values() if table.get("use") == "repositories/filesystem")
+    linked = [word for path in repository.get("linked_paths", []) for word in ("--linked-path", path)]
+    checked = run(TOOL, "check", *linked, out / "models")
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 

@@ -185,6 +185,7 @@ def test_libraries_for_another_cpu_are_refused(tmp_path):
     from support.language_models import ENGINE
     for file in ENGINE.iterdir():
         (tmp_path / file.name).symlink_to(file)
+    (tmp_path / "cpu_flags").unlink(missing_ok=True)  # else the libraries themselves would be refused from then on
     (tmp_path / "cpu_flags").write_text("sse4_2 avx8192 amx_int64 ")
     with Server(tmp_path / "models", *LLAMACPP, f'plugin.llamacpp.library="{tmp_path}"') as running:
         running.newest_line(f"the libraries in {tmp_path} were compiled for a CPU with avx8192, amx_int64, which this one lacks; "

@@ -87,8 +87,10 @@ std::vector<ModelReport> steps_beside(const std::vector<ModelReport>& reports,
 Result<std::vector<ModelReport>> check_path(const std::string& path, const PathOptions& options) {
   auto subject = find_subject(path);
   if (!subject.ok()) return std::move(subject).status();
-  filesystem::FilesystemRepository repository(
-      {.paths = {subject->repository}, .config_name = options.config_name});
+  filesystem::FilesystemRepository repository({.paths = {subject->repository},
+                                               .linked_paths = options.linked_paths,
+                                               .linked_paths_option = "--linked-path",
+                                               .config_name = options.config_name});
   ATOLL_RETURN_IF_ERROR(repository.check());
   CheckOptions check{.strict = options.strict};
   if (subject->models.empty()) {

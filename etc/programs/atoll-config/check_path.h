@@ -12,6 +12,7 @@ namespace atl::config {
 struct PathOptions {
   bool strict = false;
   std::string config_name = {};  ///< configs/<name>.pbtxt is preferred, as with the repository's option
+  std::vector<std::string> linked_paths = {};  ///< directories that links may lead into, likewise
 };
 
 /// \param path  a repository, a model's directory, or its configuration file. A directory is a model's if it

@@ -152,6 +152,12 @@ int run(int argc, char** argv) {
       ->add_option("--config-name", arguments.options.config_name,
                    "Prefer configs/NAME.pbtxt to config.pbtxt")
       ->type_name("NAME");
+  command
+      ->add_option(
+          "--linked-path", arguments.options.linked_paths,
+          "A directory that links may lead into, as one of the repository's linked_paths; may be repeated")
+      ->type_name("DIR")
+      ->expected(1);
   auto* import =
       app.add_subcommand("import", "Make a repository and a manifest from another server's configuration");
   import->require_subcommand(1);
