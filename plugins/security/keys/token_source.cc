@@ -38,13 +38,15 @@ void TokenSource::renew() noexcept {
 Result<IdentityOutcome> TokenSource::identify(const AccessQuestion& question,
                                               std::shared_ptr<const Identity>* identity) const noexcept {
   if (question.is_probe && opens_probes_) return IdentityOutcome::kOpen;
-  const auto keys = keys_.hold();
-  if (!keys || (*keys)->size() == 0) return unavailable("there are no keys");
   std::array<std::string_view, 1> headers;
   const size_t count = question.head.find("authorization", headers);
   if (count > 1) return make_status(Code::kUnauthenticated, "several credentials");
   const std::string_view token = count == 0 ? std::string_view() : security::bearer_token(headers[0]);
-  if (!token.starts_with("atk_")) return IdentityOutcome::kNotMine;
+  const bool is_mine = token.starts_with(kKeyTokenBegin);
+  if (!is_mine && !token.empty()) return IdentityOutcome::kNotMine;
+  const auto keys = keys_.hold();
+  if (!keys || (*keys)->size() == 0) return unavailable("there are no keys");
+  if (!is_mine) return IdentityOutcome::kNotMine;
   *identity = KeySet::find(*keys, token);
   if (*identity == nullptr) return make_status(Code::kUnauthenticated, "no such token");
   return IdentityOutcome::kKnown;
