@@ -20,7 +20,7 @@ void append_float(std::string& out, float value) { out += cat(value); }
 
 /// The model for a request that was read; nothing: the exchange has been answered.
 template <class Request>
-std::optional<FoundModel> model_for(OpenAiContext& context, HttpExchange& exchange,
+std::optional<FoundModel> model_for(OpenAiContext& context, HttpExchange& exchange, const CallOrigin& head,
                                     std::variant<Request, ApiError>& read, Role role) {
   if (const auto* failure = std::get_if<ApiError>(&read)) {
     answer_error(exchange, *failure);
@@ -117,7 +117,7 @@ QuestionCall::Question question_of(GenerationRequest& request, std::string_view 
 
 void answer_rerank(OpenAiContext& context, HttpExchange& exchange, CallOrigin head, Pass pass) {
   auto read = read_rerank(text_of_body(exchange));
-  std::optional<FoundModel> model = model_for(context, exchange, read, Role::kRerank);
+  std::optional<FoundModel> model = model_for(context, exchange, head, read, Role::kRerank);
   if (!model) return;
   auto& request = std::get<RerankRequest>(read);
   QuestionCall::Question question;
@@ -136,7 +136,7 @@ void answer_rerank(OpenAiContext& context, HttpExchange& exchange, CallOrigin he
 
 void answer_classify(OpenAiContext& context, HttpExchange& exchange, CallOrigin head, Pass pass) {
   auto read = read_classify(text_of_body(exchange));
-  std::optional<FoundModel> model = model_for(context, exchange, read, Role::kClassify);
+  std::optional<FoundModel> model = model_for(context, exchange, head, read, Role::kClassify);
   if (!model) return;
   auto& request = std::get<ClassifyRequest>(read);
   if (request.texts[0].has_ids && !model->has_input(kTokenIds))
@@ -161,7 +161,7 @@ void answer_tokenize(OpenAiContext& context, HttpExchange& exchange, CallOrigin 
   auto read = read_tokenize(text_of_body(exchange));
   const auto* const asked = std::get_if<GenerationRequest>(&read);
   std::optional<FoundModel> model = model_for(
-      context, exchange, read, asked != nullptr && asked->is_chat ? Role::kChat : Role::kCompletion);
+      context, exchange, head, read, asked != nullptr && asked->is_chat ? Role::kChat : Role::kCompletion);
   if (!model) return;
   auto& request = std::get<GenerationRequest>(read);
   if (auto refusal = token_refusal(request, *model, kPromptIds)) return answer_error(exchange, *refusal);
@@ -179,7 +179,7 @@ void answer_tokenize(OpenAiContext& context, HttpExchange& exchange, CallOrigin 
 
 void answer_detokenize(OpenAiContext& context, HttpExchange& exchange, CallOrigin head, Pass pass) {
   auto read = read_detokenize(text_of_body(exchange));
-  std::optional<FoundModel> model = model_for(context, exchange, read, Role::kCompletion);
+  std::optional<FoundModel> model = model_for(context, exchange, head, read, Role::kCompletion);
   if (!model) return;
   auto& request = std::get<GenerationRequest>(read);
   if (auto refusal = token_refusal(request, *model, kPromptText)) return answer_error(exchange, *refusal);
