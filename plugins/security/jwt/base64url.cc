@@ -22,10 +22,10 @@ std::optional<std::string> decode_base64url(std::string_view text) {
                                         static_cast<int>(plain.size())) < 0)
     return std::nullopt;
   // Padding counts as zeros in what was decoded.
-  for (size_t i = bytes.size() - padding; i < bytes.size(); ++i) {
-    if (bytes[i] != '\0') return std::nullopt;
+  for (size_t i = 0; i < padding; ++i) {
+    if (bytes.empty() || bytes.back() != '\0') return std::nullopt;
+    bytes.pop_back();
   }
-  bytes.resize(bytes.size() - padding);
   if (padding == 0) return bytes;
   // Bits of the last character that belong to no byte.
   std::string again(plain.size() + 1, '\0');

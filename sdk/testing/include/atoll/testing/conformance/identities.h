@@ -42,7 +42,9 @@ class IdentityConformance : public Conformance<IdentitySource> {
     Found identity;
     Result<IdentityOutcome> outcome = identify(GetParam().right, &identity);
     EXPECT_TRUE(outcome.ok()) << outcome.status().text();
-    if (outcome.ok()) EXPECT_EQ(*outcome, IdentityOutcome::kKnown);
+    if (outcome.ok()) {
+      EXPECT_EQ(*outcome, IdentityOutcome::kKnown);
+    }
     return identity;
   }
   /// Whatever it says, it does not say that it knows the caller.
