@@ -52,8 +52,9 @@ def repository(tmp_path_factory):
     write_model(folder, "pair", PAIR)
     write_model(folder, "rows", identity_config("rows", max_batch_size=2))
     write_model(folder, "texts", 'backend: "identity" max_batch_size: 8\n'
-                'input { name: "text_input" data_type: TYPE_STRING dims: 1 }\n'
-                'output { name: "text_output" data_type: TYPE_STRING dims: 1 }\n')
+                'input { name: "INPUT0" data_type: TYPE_STRING dims: 1 }\n'
+                'output { name: "OUTPUT0" data_type: TYPE_STRING dims: 1 }\n'
+                'parameters { key: "openai" value { string_value: "completion, text_input=INPUT0, text_output=OUTPUT0" } }\n')
     return folder
 
 

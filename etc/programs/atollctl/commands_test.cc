@@ -154,7 +154,7 @@ TEST_F(CommandsTest, FailuresHaveTheirCodes) {
             "atollctl lease: there is no command 'look'; there are create, plan, list, release, status, "
             "renew, name\n");
   EXPECT_EQ(error({"pol"}),
-            "atollctl: there is no command 'pol'; there are pool, lease, model, server, completion\n");
+            "atollctl: there is no command 'pol'; there are pool, lease, key, model, server, completion\n");
   EXPECT_EQ(run({"--help"}), kDone);
   script_.answer = {429, {{"error", "no room\x1b[2J"}}};
   EXPECT_EQ(run({"pool", "list"}), kRefused);

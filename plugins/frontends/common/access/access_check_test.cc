@@ -145,7 +145,8 @@ TEST_F(IdentityTest, ACallerIsKnownOrRefusedAndMayWhatItsIdentitySays) {
   EXPECT_EQ(point_.unsettled(), 1);
   check_.forget();
   EXPECT_EQ(point_.unsettled(), 0);
-  EXPECT_EQ(answer({}).text(), "UNAUTHENTICATED: the call needs a valid credential");
+  EXPECT_EQ(answer({}).code(), Code::kUnauthenticated);
+  EXPECT_EQ(answer({}).message(), "the call needs a valid credential");
   EXPECT_TRUE(check_.is_about_caller());
   EXPECT_EQ(answer(bearer("x")).message(), "the call needs a valid credential");
   EXPECT_EQ(answer(bearer("a"), false, ApiCategory::kMetadata).code(), Code::kPermissionDenied);

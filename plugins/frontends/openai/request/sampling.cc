@@ -89,7 +89,7 @@ void read_token_lists(Fields& fields, GenerationRequest& request) {
   }
   if (const CheckedValue* const stops = fields.find("stop_token_ids"); stops != nullptr) {
     std::vector<int32_t> ids;
-    if (!read_ids(*stops, ids))
+    if (!stops->IsArray() || !read_ids(*stops, ids))
       return fields.fail(wrong_field("stop_token_ids", "'stop_token_ids' has to be a list of token ids."));
     if (!ids.empty()) request.sampling.push_back({"stop_token_ids", json_of(*stops)});
   }
