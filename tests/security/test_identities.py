@@ -195,7 +195,8 @@ def test_too_many_wrong_credentials_are_told_so_and_counted(server, tokens):
         codes.append(answer.status)
         assert answer.status in (401, 429) and len(codes) < 10_000
     connection.close()
-    assert len(codes) > 10
+    # Others of this file may have presented wrong ones in this second, too.
+    assert set(codes[:-1]) <= {401}
     assert ask(server, "GET", "/v2", tokens["all"])[0] == 200, "who has a right one is not locked out"
 
 

@@ -157,7 +157,7 @@ int run(int argc, char** argv) {
           "--linked-path", arguments.options.linked_paths,
           "A directory that links may lead into, as one of the repository's linked_paths; may be repeated")
       ->type_name("DIR")
-      ->expected(1);
+      ->allow_extra_args(false);
   auto* import =
       app.add_subcommand("import", "Make a repository and a manifest from another server's configuration");
   import->require_subcommand(1);
