@@ -6,9 +6,9 @@ import re
 
 import grpc
 import pytest
-from conftest import HIDDEN
 from google.protobuf import descriptor_pb2
 from support.grpc_frontends import GRPC_FRONTENDS
+from support.identities import HIDDEN
 from support.server import ROOT, START_TIMEOUT_S
 from tritonclient.grpc import service_pb2
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
-from conftest import HIDDEN
 from support.grpc_frontends import GRPC_FRONTENDS
+from support.identities import HIDDEN
 from support.server import BUILD, START_TIMEOUT_S
 from tritonclient.utils import InferenceServerException
 

@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from conftest import MANIFEST
 from support import models
+from support.identities import MANIFEST
 from support.server import BUILD, ROOT, Server
 
 SECTION = (ROOT / "docs" / "security.md").read_text().split("## Identities")[1]
