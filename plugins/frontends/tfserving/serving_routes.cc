@@ -32,6 +32,13 @@ constexpr Pattern kPatterns[] = {
     {"/*:predict", kHttpPost, "tfserving.predict"},
     {"/*:classify", kHttpPost, "tfserving.classify"},
     {"/*:regress", kHttpPost, "tfserving.regress"},
+    // Else the longer patterns above would have these paths, which take no POST.
+    {"/*/versions/*:predict", kHttpPost, "tfserving.predict"},
+    {"/*/versions/*:classify", kHttpPost, "tfserving.classify"},
+    {"/*/versions/*:regress", kHttpPost, "tfserving.regress"},
+    {"/*/labels/*:predict", kHttpPost, "tfserving.predict"},
+    {"/*/labels/*:classify", kHttpPost, "tfserving.classify"},
+    {"/*/labels/*:regress", kHttpPost, "tfserving.regress"},
 };
 
 std::string_view category_of(RestAction action) noexcept {
