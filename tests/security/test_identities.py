@@ -161,7 +161,8 @@ def test_a_stream_ends_with_its_key(server, keys):
         wait_until(lambda: ask(server, "POST", "/v2/models/any/infer", token)[0] != 401)
         client.start_stream(lambda result, error: answers.put((result, error)), headers=headers_of(token))
         client.async_stream_infer("any", tensors(grpcclient))
-        assert answers.get(timeout=START_TIMEOUT_S)[1] is None
+        _, error = answers.get(timeout=START_TIMEOUT_S)
+        assert error is None, error
         keys.remove("short")
         _, error = answers.get(timeout=GONE_S)  # nothing is sent meanwhile
         assert "UNAUTHENTICATED" in error.status(), error
