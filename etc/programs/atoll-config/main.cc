@@ -126,7 +126,7 @@ CLI::App* add_import(CLI::App& import, const std::string& name, const std::strin
   command
       ->add_option("--poll", arguments.options.poll_seconds,
                    "Seconds between two looks for changes; 0: never")
-      ->check(CLI::Range(0, 86'400, "a day"))
+      ->check(CLI::Range(0, 86'400).description(""))
       ->capture_default_str();
   command->add_option("--port", arguments.grpc_port, "Port of gRPC; 0: the other server's default");
   command->add_option("--rest-port", arguments.http_port, "Port of HTTP; 0: the other server's default");
