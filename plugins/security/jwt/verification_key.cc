@@ -88,11 +88,11 @@ std::string der_of(std::string_view signature) {
     return {};
   (void)r.release();  // they are the pair's now
   (void)s.release();
-  unsigned char* der = nullptr;
-  const int size = i2d_ECDSA_SIG(pair.get(), &der);
+  const int size = i2d_ECDSA_SIG(pair.get(), nullptr);
   if (size <= 0) return {};
-  std::string text(reinterpret_cast<char*>(der), static_cast<size_t>(size));
-  OPENSSL_free(der);
+  std::string text(static_cast<size_t>(size), '\0');
+  auto* to = reinterpret_cast<unsigned char*>(text.data());
+  i2d_ECDSA_SIG(pair.get(), &to);
   return text;
 }
 
