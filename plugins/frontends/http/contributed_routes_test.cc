@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <future>
 #include <thread>
 #include <vector>
 
@@ -87,22 +88,22 @@ TEST_F(ContributedRoutesTest, AStreamThatIsCutOffIsCountedAndLogged) {
   host_.options().set_bytes("max_stream_backlog_bytes", 1 << 20);
   Provider provider({{"/a", kHttpGet, "x.stream"}});
   std::atomic<bool> is_cut{false};
-  std::vector<std::thread> threads;
+  std::promise<std::thread> writer;  // which may have ended before it is handed over
   provider.answer = [&](std::string_view, HttpExchange& exchange) {
     exchange.begin({});
-    threads.emplace_back([&] {
+    writer.set_value(std::thread([&] {
       while (exchange.write(std::string(1000, 'x')).ok()) {
       }
       is_cut = true;
       exchange.end();
-    });
+    }));
   };
   start();
   bring("streams", provider);
   HttpClient slow(port(), 4096);
   slow.send(request("GET", "/a"));
   EXPECT_TRUE(eventually([&] { return is_cut.load(); }));
-  for (std::thread& thread : threads) thread.join();
+  writer.get_future().get().join();
   EXPECT_TRUE(eventually([&] {
     return host_.log().contains("a stream was cut off, because more than 1048576 bytes wait for its client");
   }));
@@ -114,15 +115,15 @@ TEST_F(ContributedRoutesTest, AStreamThatIsCutOffIsCountedAndLogged) {
 
 TEST_F(ContributedRoutesTest, AStreamLearnsOfTheServersEndInTime) {
   Provider provider({{"/a", kHttpGet, "x.stream"}});
-  std::vector<std::thread> threads;
+  std::promise<std::thread> writer;  // which may have ended before it is handed over
   provider.answer = [&](std::string_view, HttpExchange& exchange) {
     exchange.begin({});
     EXPECT_TRUE(exchange.write("first ").ok());
-    threads.emplace_back([&] {
+    writer.set_value(std::thread([&] {
       while (!exchange.cancellation().cancelled()) std::this_thread::yield();
       EXPECT_TRUE(exchange.write("last").ok());
       exchange.end();
-    });
+    }));
   };
   start();
   bring("streams", provider);
@@ -133,7 +134,7 @@ TEST_F(ContributedRoutesTest, AStreamLearnsOfTheServersEndInTime) {
   host_.gate().close();
   frontend_->drain(host_.clock().now_ns() + kNsPerSecond);
   EXPECT_EQ(client.receive().body, "first last");
-  for (std::thread& thread : threads) thread.join();
+  writer.get_future().get().join();
 }
 
 TEST_F(ContributedRoutesTest, WholePathsAndPrefixes) {
