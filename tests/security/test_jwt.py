@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
+from support.identities import Keys
 from support.server import START_TIMEOUT_S, Server
 from tritonclient.utils import InferenceServerException
 
@@ -56,7 +57,17 @@ def publish(key_set, *issuers):
 
 
 @pytest.fixture(scope="module")
-def server(repository, key_set, issuer, tmp_path_factory):
+def keys(tmp_path_factory):
+    return Keys(tmp_path_factory.mktemp("keys") / "keys")
+
+
+@pytest.fixture(scope="module")
+def key(keys):
+    return keys.add("ops", "metadata")
+
+
+@pytest.fixture(scope="module")
+def server(repository, key_set, issuer, keys, key, tmp_path_factory):
     publish(key_set, issuer)
     manifest = tmp_path_factory.mktemp("jwt") / "jwt.toml"
     manifest.write_text("".join(f'[plugin.{name}]\nuse = "{use}"\n{more}\n' for name, use, more in (
@@ -65,6 +76,7 @@ def server(repository, key_set, issuer, tmp_path_factory):
         ("shared", "memory/shared", ""), ("identity", "backends/identity", ""), ("repeat", "backends/repeat", ""),
         ("grpc", "frontends/grpc_nghttp2", 'address = "127.0.0.1:0"'), ("http", "frontends/http", 'address = "127.0.0.1:0"'),
         ("metrics", "frontends/metrics", 'address = "127.0.0.1:0"'),
+        ("keys", "security/keys", f'keys_file = "{keys.path}"'),
         ("jwt", "security/jwt", f'keys_file = "{key_set}"\nissuers = ["https://issuer"]\naudiences = ["atoll"]\npoll_interval = "100ms"\n'
                                 'permissions = { "*" = "metadata", "scope=infer" = "inference@fraud-*", "role=admin" = "*" }'))))
     with Server(repository, manifest=manifest, grpc_frontend="frontends/grpc_nghttp2") as running:
@@ -98,6 +110,13 @@ def test_a_token_may_what_its_claims_permit(server, issuer):
         with pytest.raises(InferenceServerException):
             infer(server, model, token)
     assert infer(server, "any", issuer.token(role=["admin"])) == 16
+
+
+def test_keys_and_tokens_count_side_by_side(server, issuer, key):
+    assert ask(server, "/v2", key)[0] == 200
+    assert ask(server, "/v2", issuer.token())[0] == 200
+    assert ask(server, "/v2", key + "x")[0] in (401, 429)
+    assert ask(server, "/v2")[0] == 401
 
 
 def test_every_token_that_does_not_count_gets_the_same_answer(server, issuer, tmp_path):

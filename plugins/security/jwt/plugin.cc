@@ -71,7 +71,8 @@ ATOLL_PLUGIN(JwtPlugin, {.name = "security/jwt",
                          .version = "1.0.0",
                          .license = "Apache-2.0",
                          .help = "Knows callers by JSON web tokens, which an identity provider has signed.",
-                         .provides = {provide<Access>().minor(1)},
+                         // Below security/keys, so that a manifest may have both without naming one.
+                         .provides = {provide<Access>().minor(1).rank(-1)},
                          .options = kOptions,
                          .check = &check_settings});
 

@@ -26,7 +26,11 @@ Status TokenSource::read() {
   const std::shared_ptr<KeySet> before = std::exchange(newest_, std::move(keys).value());
   keys_.replace(newest_);
   if (before != nullptr) before->outdate();
-  host_.log().info("the file of keys '", path_, "' was read: ", newest_->size(), " keys");
+  if (newest_->size() == 0) {
+    host_.log().warning("the file of keys '", path_, "' has no key: every call but a probe is refused");
+  } else {
+    host_.log().info("the file of keys '", path_, "' was read: ", newest_->size(), " keys");
+  }
   return {};
 }
 
