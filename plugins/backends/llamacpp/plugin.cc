@@ -5,6 +5,7 @@
 #include <string>
 
 #include "atoll/core/usable_cpus.h"
+#include "backends/common/engine_folders.h"
 #include "backends/common/own_file.h"
 #include "backends/llamacpp/library/llama_library.h"
 #include "backends/llamacpp/llama_backend.h"
@@ -42,8 +43,9 @@ class LlamaPlugin final : public Plugin {
     const Options& options = host_.options();
     const std::string& library = options.get_string("library");
     const int64_t threads = options.get_int("threads");
-    backend_.set({.engine_folders = library.empty() ? engine_folders(backends::own_file().string())
-                                                    : std::vector<std::string>{library},
+    backend_.set({.engine_folders = library.empty()
+                                        ? backends::engine_folders("llamacpp", backends::own_file().string())
+                                        : std::vector<std::string>{library},
                   .threads = threads == 0 ? std::max<int64_t>(1, usable_cpus() / 2) : threads,
                   .tries_files = options.get_bool("probe"),
                   .trial_timeout_ns = options.get_duration_ns("probe_timeout"),

@@ -1,7 +1,8 @@
 #include "backends/onnxruntime/autofill.h"
 
 #include <algorithm>
-#include <limits>
+
+#include "backends/common/batch_completion.h"
 
 namespace atl::ort {
 namespace {
@@ -15,16 +16,12 @@ bool has_batch_dimension(const std::vector<OnnxTensor>& tensors) {
   });
 }
 
-Status fill_error(const inference::ModelConfig& config, std::string_view reason) {
-  return invalid_argument("autofill failed for model '", config.name(), "': ", reason);
-}
-
 /// \param tensor  a ModelInput or ModelOutput
 template <class Tensor>
 Status fill_tensor(const inference::ModelConfig& config, const OnnxTensor& info, Tensor& tensor) {
   if (info.datatype == DataType::kInvalid) {
-    return fill_error(config, cat("tensor '", info.name, "' is of type ", info.type_text,
-                                  ", expected a tensor of a type of the protocol"));
+    return backends::completion_error(config, cat("tensor '", info.name, "' is of type ", info.type_text,
+                                                  ", expected a tensor of a type of the protocol"));
   }
   bool batches = config.max_batch_size() > 0;
   tensor.set_name(info.name);
@@ -33,23 +30,6 @@ Status fill_tensor(const inference::ModelConfig& config, const OnnxTensor& info,
   if (tensor.dims().empty()) {
     tensor.add_dims(1);
     if (batches) tensor.mutable_reshape();
-  }
-  return {};
-}
-
-Status fill_max_batch_size(inference::ModelConfig& config, const Signature& signature,
-                           int64_t default_max_batch_size) {
-  bool can_batch = has_batch_dimension(signature.inputs) && has_batch_dimension(signature.outputs);
-  if (!can_batch) {
-    if (config.max_batch_size() == 0) return {};
-    return fill_error(config, "model does not support batching while non-zero max_batch_size is specified");
-  }
-  if (config.max_batch_size() == 0) {
-    auto size = std::clamp<int64_t>(default_max_batch_size, 0, std::numeric_limits<int32_t>::max());
-    config.set_max_batch_size(static_cast<int32_t>(size));
-  }
-  if (config.max_batch_size() > 1 && !config.has_sequence_batching() && !config.has_dynamic_batching()) {
-    config.mutable_dynamic_batching();
   }
   return {};
 }
@@ -203,7 +183,8 @@ bool is_complete(const inference::ModelConfig& config) noexcept {
 
 Status complete(inference::ModelConfig& config, const Signature& signature,
                 int64_t default_max_batch_size) noexcept {
-  ATOLL_RETURN_IF_ERROR(fill_max_batch_size(config, signature, default_max_batch_size));
+  const bool can_batch = has_batch_dimension(signature.inputs) && has_batch_dimension(signature.outputs);
+  ATOLL_RETURN_IF_ERROR(backends::complete_max_batch_size(config, can_batch, default_max_batch_size));
   if (config.input_size() == 0 && config.batch_input_size() == 0) {
     for (size_t i = 0; i < signature.required_inputs; ++i) {
       if (is_schedulers_input(config, signature.inputs[i].name)) continue;

@@ -1,9 +1,9 @@
 #include "backends/onnxruntime/onnx_backend.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
+#include "backends/common/batch_completion.h"
 #include "backends/common/config_view.h"
 #include "backends/common/model_file.h"
 #include "backends/onnxruntime/autofill.h"
@@ -11,21 +11,6 @@
 
 namespace atl::ort {
 namespace {
-
-constexpr int64_t kDefaultMaxBatchSize = 4;
-
-Result<int64_t> default_max_batch_size(const ModelSource& source) {
-  auto setting = source.settings.find("default-max-batch-size");
-  if (setting == source.settings.end()) return kDefaultMaxBatchSize;
-  const std::string& text = setting->second;
-  int64_t value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    return invalid_argument("backend setting 'default-max-batch-size': found '", text,
-                            "', expected an integer");
-  }
-  return value;
-}
 
 Result<backends::ModelFile> find_onnx_file(const std::string& version_directory, const std::string& name) {
   return backends::find_model_file(version_directory, name.empty() ? "model.onnx" : name, "an ONNX file");
@@ -110,7 +95,7 @@ Result<std::string> OnnxBackend::complete_config(const ModelSource& source) noex
   if (!view.ok()) return std::move(view).status();
   inference::ModelConfig config = view->message();
   if (is_complete(config)) return source.config;
-  auto default_size = default_max_batch_size(source);
+  auto default_size = backends::default_max_batch_size(source);
   if (!default_size.ok()) return std::move(default_size).status();
   auto file = find_onnx_file(source.version_directory, config.default_model_filename());
   if (!file.ok()) return std::move(file).status();

@@ -4,15 +4,12 @@
 #include <limits>
 
 #include "atoll/core/text.h"
+#include "backends/common/batch_completion.h"
 
 namespace atl::openvino {
 namespace {
 
 constexpr int64_t kVariable = -1;
-
-Status fill_error(const inference::ModelConfig& config, std::string_view reason) {
-  return invalid_argument("autofill failed for model '", config.name(), "': ", reason);
-}
 
 bool has_batch_dimension(const std::vector<OvPortInfo>& ports) {
   return std::ranges::all_of(ports, [](const OvPortInfo& port) {
@@ -31,14 +28,14 @@ int64_t rows_max(const OvSignature& signature) {
 /// \param tensor  a ModelInput or ModelOutput
 template <class Tensor>
 Status fill_tensor(const inference::ModelConfig& config, const OvPortInfo& port, Tensor& tensor) {
-  if (port.name.empty()) return fill_error(config, "a tensor of the model has no name");
+  if (port.name.empty()) return backends::completion_error(config, "a tensor of the model has no name");
   if (port.datatype == DataType::kInvalid) {
-    return fill_error(config, cat("tensor '", port.name, "' is of ", port.type_text(),
-                                  ", expected a type of the protocol"));
+    return backends::completion_error(config, cat("tensor '", port.name, "' is of ", port.type_text(),
+                                                  ", expected a type of the protocol"));
   }
   if (!port.has_rank) {
-    return fill_error(config, cat("the model does not say how many dimensions tensor '", port.name,
-                                  "' has: write its dims"));
+    return backends::completion_error(config, cat("the model does not say how many dimensions tensor '",
+                                                  port.name, "' has: write its dims"));
   }
   const bool batches = config.max_batch_size() > 0;
   tensor.set_name(port.name);
@@ -48,23 +45,6 @@ Status fill_tensor(const inference::ModelConfig& config, const OvPortInfo& port,
     tensor.add_dims(1);
     if (batches) tensor.mutable_reshape();
   }
-  return {};
-}
-
-Status fill_max_batch_size(inference::ModelConfig& config, const OvSignature& signature,
-                           int64_t default_max_batch_size) {
-  const bool can_batch = !signature.inputs.empty() && has_batch_dimension(signature.inputs) &&
-                         has_batch_dimension(signature.outputs);
-  if (!can_batch) {
-    if (config.max_batch_size() == 0) return {};
-    return fill_error(config, "model does not support batching while non-zero max_batch_size is specified");
-  }
-  if (config.max_batch_size() == 0) {
-    const int64_t size = std::clamp<int64_t>(default_max_batch_size, 0, rows_max(signature));
-    config.set_max_batch_size(static_cast<int32_t>(size));
-  }
-  if (config.max_batch_size() > 1 && !config.has_sequence_batching() && !config.has_dynamic_batching())
-    config.mutable_dynamic_batching();
   return {};
 }
 
@@ -84,7 +64,10 @@ bool is_complete(const inference::ModelConfig& config) noexcept {
 
 Status complete(inference::ModelConfig& config, const OvSignature& signature,
                 int64_t default_max_batch_size) noexcept {
-  ATOLL_RETURN_IF_ERROR(fill_max_batch_size(config, signature, default_max_batch_size));
+  const bool can_batch = !signature.inputs.empty() && has_batch_dimension(signature.inputs) &&
+                         has_batch_dimension(signature.outputs);
+  ATOLL_RETURN_IF_ERROR(
+      backends::complete_max_batch_size(config, can_batch, default_max_batch_size, rows_max(signature)));
   if (config.input_size() == 0) {
     for (const OvPortInfo& input : signature.inputs) {
       if (is_schedulers_input(config, input.name)) continue;

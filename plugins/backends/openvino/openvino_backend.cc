@@ -1,10 +1,10 @@
 #include "backends/openvino/openvino_backend.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "atoll/core/text.h"
+#include "backends/common/batch_completion.h"
 #include "backends/common/config_view.h"
 #include "backends/openvino/autofill.h"
 #include "backends/openvino/datatypes.h"
@@ -14,19 +14,6 @@
 
 namespace atl::openvino {
 namespace {
-
-constexpr int64_t kDefaultMaxBatchSize = 4;
-
-Result<int64_t> default_max_batch_size(const ModelSource& source) {
-  auto setting = source.settings.find("default-max-batch-size");
-  if (setting == source.settings.end()) return kDefaultMaxBatchSize;
-  const std::string& text = setting->second;
-  int64_t value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size()) return std::max<int64_t>(value, 1);
-  return invalid_argument("backend setting 'default-max-batch-size': found '", text,
-                          "', expected an integer");
-}
 
 Result<Handle<OvModel>> read_model(const OvCore& core, const ModelFiles& files) {
   Handle<OvModel> model;
@@ -130,7 +117,7 @@ Result<std::string> OpenVinoBackend::complete_config(const ModelSource& source) 
   if (!view.ok()) return std::move(view).status();
   inference::ModelConfig config = view->message();
   if (is_complete(config)) return source.config;
-  auto default_size = default_max_batch_size(source);
+  auto default_size = backends::default_max_batch_size(source);
   if (!default_size.ok()) return std::move(default_size).status();
   auto files = find_model(source.version_directory, config.default_model_filename());
   if (!files.ok()) return std::move(files).status();
@@ -141,7 +128,7 @@ Result<std::string> OpenVinoBackend::complete_config(const ModelSource& source) 
   if (!model.ok()) return std::move(model).status();
   auto signature = read_signature(**model);
   if (!signature.ok()) return std::move(signature).status();
-  ATOLL_RETURN_IF_ERROR(complete(config, *signature, *default_size));
+  ATOLL_RETURN_IF_ERROR(complete(config, *signature, std::max<int64_t>(*default_size, 1)));
   return config.SerializeAsString();
 }
 

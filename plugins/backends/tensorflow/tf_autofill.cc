@@ -1,8 +1,9 @@
 #include "backends/tensorflow/tf_autofill.h"
 
 #include <algorithm>
-#include <limits>
 #include <string_view>
+
+#include "backends/common/batch_completion.h"
 
 namespace atl::tensorflow {
 namespace {
@@ -10,10 +11,6 @@ namespace {
 using inference::ModelConfig;
 
 constexpr int64_t kVariable = -1;
-
-Status fill_error(const ModelConfig& config, std::string_view reason) {
-  return invalid_argument("autofill failed for model '", config.name(), "': ", reason);
-}
 
 template <class Tensor>
 std::vector<int64_t> dims_at_backend(const Tensor& tensor) {
@@ -55,25 +52,15 @@ Status fill_max_batch_size(ModelConfig& config, const TfSignature& signature,
   if (is_ragged(config)) {
     hints = {true, false};
   } else if (hints.yes && hints.no) {
-    return fill_error(
+    return backends::completion_error(
         config,
         "some tensors are written with the batch dimension and some without; expected all without it, or a "
         "model that does not batch");
   }
   const bool can_batch =
       hints.yes || (begins_with_batch(signature.inputs) && begins_with_batch(signature.outputs));
-  if (!can_batch && config.max_batch_size() > 0) {
-    return fill_error(config, "model does not support batching while non-zero max_batch_size is specified");
-  }
-  if (!can_batch || (hints.no && config.max_batch_size() == 0)) return {};
-  if (config.max_batch_size() == 0) {
-    const auto size = std::clamp<int64_t>(default_max_batch_size, 0, std::numeric_limits<int32_t>::max());
-    config.set_max_batch_size(static_cast<int32_t>(size));
-  }
-  if (config.max_batch_size() > 1 && !config.has_sequence_batching() && !config.has_dynamic_batching()) {
-    config.mutable_dynamic_batching();
-  }
-  return {};
+  if (can_batch && hints.no && config.max_batch_size() == 0) return {};
+  return backends::complete_max_batch_size(config, can_batch, default_max_batch_size);
 }
 
 /// \param tensor  a ModelInput or ModelOutput; what is written stays
@@ -84,9 +71,10 @@ Status fill_tensor(const ModelConfig& config, const TfTensorInfo& info, Tensor& 
     tensor.set_data_type(static_cast<inference::DataType>(info.datatype()));
   if (!tensor.dims().empty()) return {};
   if (info.unknown_rank) {
-    return fill_error(config, cat("tensor '", info.name,
-                                  "': the model says nothing of its shape, expected dims in the "
-                                  "configuration"));
+    return backends::completion_error(config,
+                                      cat("tensor '", info.name,
+                                          "': the model says nothing of its shape, expected dims in the "
+                                          "configuration"));
   }
   const bool batches = config.max_batch_size() > 0;
   for (size_t i = batches ? 1 : 0; i < info.dims.size(); ++i) tensor.add_dims(info.dims[i]);

@@ -1,12 +1,12 @@
 #include "backends/tensorflow/tf_backend.h"
 
-#include <charconv>
 #include <exception>
 #include <filesystem>
 #include <mutex>
 #include <set>
 #include <utility>
 
+#include "backends/common/batch_completion.h"
 #include "backends/common/model_file.h"
 #include "backends/tensorflow/graph/meta_graphs.h"
 #include "backends/tensorflow/graph/tf_session.h"
@@ -19,26 +19,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kDefaultMaxBatchSize = 4;
-
 /// A model that is open, with what the configuration is compared with.
 struct OpenModel {
   std::unique_ptr<TfSession> session;
   TfSignature signature;
   uint64_t size_bytes = 0;  ///< of the files
 };
-
-Result<int64_t> default_max_batch_size(const ModelSource& source) {
-  const auto setting = source.settings.find("default-max-batch-size");
-  if (setting == source.settings.end()) return kDefaultMaxBatchSize;
-  const std::string& text = setting->second;
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size())
-    return invalid_argument("backend setting 'default-max-batch-size': found '", text,
-                            "', expected an integer");
-  return value;
-}
 
 bool is_graph_def(const inference::ModelConfig& config) { return config.platform() == "tensorflow_graphdef"; }
 
@@ -178,7 +164,7 @@ Result<std::string> TfBackend::complete_config(const ModelSource& source) noexce
   if (!view.ok()) return std::move(view).status();
   inference::ModelConfig config = view->message();
   if (is_graph_def(config) || has_all_tensors(config)) return source.config;
-  auto default_size = default_max_batch_size(source);
+  auto default_size = backends::default_max_batch_size(source);
   if (!default_size.ok()) return std::move(default_size).status();
   auto settings = read_tf_settings(config, source, defaults_, log_);
   if (!settings.ok()) return std::move(settings).status();

@@ -19,26 +19,26 @@ constexpr size_t kMostPrefixBytes = 256;
 struct Pattern {
   std::string_view rest;  ///< behind "/v1/models"
   uint32_t methods;
-  const char* category;
+  RestAction action;
 };
 constexpr Pattern kPatterns[] = {
-    {"", kHttpGet, "tfserving.status"},
-    {"/*", kHttpGet, "tfserving.status"},
-    {"/*/versions/*", kHttpGet, "tfserving.status"},
-    {"/*/labels/*", kHttpGet, "tfserving.status"},
-    {"/*/metadata", kHttpGet, "tfserving.metadata"},
-    {"/*/versions/*/metadata", kHttpGet, "tfserving.metadata"},
-    {"/*/labels/*/metadata", kHttpGet, "tfserving.metadata"},
-    {"/*:predict", kHttpPost, "tfserving.predict"},
-    {"/*:classify", kHttpPost, "tfserving.classify"},
-    {"/*:regress", kHttpPost, "tfserving.regress"},
+    {"", kHttpGet, RestAction::kStatus},
+    {"/*", kHttpGet, RestAction::kStatus},
+    {"/*/versions/*", kHttpGet, RestAction::kStatus},
+    {"/*/labels/*", kHttpGet, RestAction::kStatus},
+    {"/*/metadata", kHttpGet, RestAction::kMetadata},
+    {"/*/versions/*/metadata", kHttpGet, RestAction::kMetadata},
+    {"/*/labels/*/metadata", kHttpGet, RestAction::kMetadata},
+    {"/*:predict", kHttpPost, RestAction::kPredict},
+    {"/*:classify", kHttpPost, RestAction::kClassify},
+    {"/*:regress", kHttpPost, RestAction::kRegress},
     // Else the longer patterns above would have these paths, which take no POST.
-    {"/*/versions/*:predict", kHttpPost, "tfserving.predict"},
-    {"/*/versions/*:classify", kHttpPost, "tfserving.classify"},
-    {"/*/versions/*:regress", kHttpPost, "tfserving.regress"},
-    {"/*/labels/*:predict", kHttpPost, "tfserving.predict"},
-    {"/*/labels/*:classify", kHttpPost, "tfserving.classify"},
-    {"/*/labels/*:regress", kHttpPost, "tfserving.regress"},
+    {"/*/versions/*:predict", kHttpPost, RestAction::kPredict},
+    {"/*/versions/*:classify", kHttpPost, RestAction::kClassify},
+    {"/*/versions/*:regress", kHttpPost, RestAction::kRegress},
+    {"/*/labels/*:predict", kHttpPost, RestAction::kPredict},
+    {"/*/labels/*:classify", kHttpPost, RestAction::kClassify},
+    {"/*/labels/*:regress", kHttpPost, RestAction::kRegress},
 };
 
 std::string_view category_of(RestAction action) noexcept {
@@ -107,7 +107,7 @@ void ServingRoutes::stop() {
 std::vector<HttpRoute> ServingRoutes::routes() const noexcept {
   std::vector<HttpRoute> all;
   for (const Pattern& one : kPatterns)
-    all.push_back({cat(models_path_, one.rest), one.methods, one.category});
+    all.push_back({cat(models_path_, one.rest), one.methods, std::string(category_of(one.action))});
   return all;
 }
 

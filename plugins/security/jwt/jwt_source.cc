@@ -35,7 +35,7 @@ class JwtIdentity final : public Identity {
   template <class Test>
   bool any(Test&& test) const noexcept {
     const auto& granted = token_->claims.granted;
-    return std::any_of(settings_->for_all.begin(), settings_->for_all.end(), test) ||
+    return (settings_->for_all && test(*settings_->for_all)) ||
            std::any_of(granted.begin(), granted.end(),
                        [&](size_t i) { return test(settings_->permissions[i]); });
   }
@@ -68,7 +68,7 @@ Status read_permissions(const std::map<std::string, std::string>& entries, JwtSe
     if (!permissions.ok())
       return invalid_argument("option 'permissions', '", name, "': ", permissions.status().message());
     if (name == kEveryToken) {
-      settings.for_all.push_back(std::move(permissions).value());
+      settings.for_all = std::move(permissions).value();
       continue;
     }
     settings.verifier.claims.granting.emplace_back(name.substr(0, equals), name.substr(equals + 1));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,7 +24,7 @@ struct JwtSettings {
   VerifierSettings verifier;
   /// What each of verifier.claims.granting permits.
   std::vector<Permissions> permissions;
-  std::vector<Permissions> for_all;  ///< what every valid token permits; none or one
+  std::optional<Permissions> for_all;  ///< what every valid token permits
 };
 
 /// Errors: INVALID_ARGUMENT the first option that is wrong.

@@ -13,10 +13,6 @@ namespace atl::llamacpp {
 /// The version of llama.cpp that the headers describe; it promises nothing of others.
 inline constexpr std::string_view kLlamaVersion = "0.5.0";
 
-/// Folders in which an installation has the engine: PREFIX/lib/atoll/engines/llamacpp of the plugin's file, then of the program's.
-/// \param own_file  of the plugin: PREFIX/lib/atoll/plugins/backends/llamacpp.so
-std::vector<std::string> engine_folders(const std::string& own_file);
-
 /// Opens the libraries in the first of the folders that has them. A second call gives what the first one has opened.
 /// Errors: FAILED_PRECONDITION in one line: there are none, they are for another CPU, or of another version; after a failure the next
 /// call tries again. [any]

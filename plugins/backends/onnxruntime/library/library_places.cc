@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "atoll/core/text.h"
+#include "backends/common/engine_folders.h"
 
 namespace atl::ort {
 namespace {
@@ -48,23 +49,10 @@ std::string newest_in(const fs::path& folder) {
   return newest;
 }
 
-/// PREFIX/lib/atoll/engines/onnxruntime for a folder PREFIX/lib/atoll.
-std::string engine_of(const fs::path& atoll) {
-  return (atoll / "engines" / "onnxruntime").lexically_normal().string();
-}
-
 }  // namespace
 
 LibraryPlaces LibraryPlaces::of_process(const std::string& own_file) {
-  LibraryPlaces places{backends::PythonSearch::of_process(own_file), {}};
-  const fs::path role = fs::path(own_file).parent_path();
-  places.engines.push_back(engine_of(role.parent_path().parent_path()));
-  // A plugin's file may lie elsewhere than its server, which is then the installation.
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  std::string other = engine_of(program.parent_path().parent_path() / "lib" / "atoll");
-  if (!error && other != places.engines.front()) places.engines.push_back(std::move(other));
-  return places;
+  return {backends::PythonSearch::of_process(own_file), backends::engine_folders("onnxruntime", own_file)};
 }
 
 Result<OpenLibrary> open_first_library(const LibraryPlaces& places,

@@ -11,6 +11,7 @@
 
 #include "atoll/core/text.h"
 #include "atoll/runtime/shared_object.h"
+#include "backends/common/engine_folders.h"
 
 namespace atl::openvino {
 namespace {
@@ -27,10 +28,6 @@ constinit OvCore* g_core = nullptr;
 
 Status unusable(std::string_view what) {
   return make_status(Code::kFailedPrecondition, "OpenVINO cannot be used: ", what);
-}
-
-std::string engine_of(const fs::path& atoll) {
-  return (atoll / "engines" / "openvino").lexically_normal().string();
 }
 
 /// The file in the folder whose name says that it is the C API; empty: there is none.
@@ -104,14 +101,8 @@ Result<std::vector<std::string>> candidates(const OvPlaces& places, std::string&
 }  // namespace
 
 OvPlaces OvPlaces::of_process(std::string option, const std::string& own_file) {
-  OvPlaces places{std::move(option), backends::PythonSearch::of_process(own_file), {}};
-  const fs::path role = fs::path(own_file).parent_path();
-  places.engines.push_back(engine_of(role.parent_path().parent_path()));
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  std::string other = engine_of(program.parent_path().parent_path() / "lib" / "atoll");
-  if (!error && other != places.engines.front()) places.engines.push_back(std::move(other));
-  return places;
+  return {std::move(option), backends::PythonSearch::of_process(own_file),
+          backends::engine_folders("openvino", own_file)};
 }
 
 Status open_openvino(const OvPlaces& places) noexcept try {

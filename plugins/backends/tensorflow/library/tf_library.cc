@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "atoll/core/text.h"
+#include "backends/common/engine_folders.h"
 #include "backends/common/python_packages.h"
 
 namespace atl::tensorflow {
@@ -73,15 +74,8 @@ std::vector<std::string> library_files(const std::string& own_file) {
   for (const std::string& packages :
        backends::python_package_folders(backends::PythonSearch::of_process(own_file)))
     files.push_back((fs::path(packages) / "tensorflow" / kLibraryName).string());
-  const auto add_engine = [&](const fs::path& atoll) {
-    std::string file = (atoll / "engines" / "tensorflow" / kLibraryName).lexically_normal().string();
-    if (files.empty() || files.back() != file) files.push_back(std::move(file));
-  };
-  if (!own_file.empty()) add_engine(fs::path(own_file).parent_path().parent_path().parent_path());
-  // A plugin's file may lie elsewhere than its server, which is then the installation.
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (!error) add_engine(program.parent_path().parent_path() / "lib" / "atoll");
+  for (const std::string& folder : backends::engine_folders("tensorflow", own_file))
+    files.push_back((fs::path(folder) / kLibraryName).string());
   return files;
 }
 
