@@ -13,12 +13,6 @@ if(CMAKE_UNITY_BUILD)
   target_compile_options(atoll_warnings INTERFACE -Wno-subobject-linkage)
 endif()
 
-# atoll_without_folder(TARGET): names of source files in what is compiled, such as those of asserts, are paths below the tree. What
-# is shipped then has no folder's name, and two checkouts give equal bytes.
-function(atoll_without_folder target)
-  target_compile_options(${target} PRIVATE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
-endfunction()
-
 # atoll_fuzz_target(NAME SOURCES file... LIBRARIES target... CORPUS folder)
 # A libFuzzer target in the fuzz preset (etc/dev/fuzz runs it); elsewhere a test that replays the corpus.
 function(atoll_fuzz_target name)
