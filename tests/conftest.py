@@ -10,7 +10,11 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from support.control import PROTOCOLS, Control  # noqa: E402
+from support import left_out  # noqa: E402
 from support.grpc_frontends import GRPC_FRONTENDS  # noqa: E402
+
+# Their files share what takes long to make (packages, an installation), so that one process runs all of a folder.
+FOLDERS_OF_ONE_PROCESS = ("packages", "sdk")
 
 
 def hide_python_packages():
@@ -33,6 +37,7 @@ def hide_python_packages():
 
 def pytest_configure(config):
     config.python_folder = hide_python_packages()
+    config.addinivalue_line("markers", "xdist_group(name): one process runs all tests of a group, where several run the tests")
     config.addinivalue_line("markers", "as_root: its server runs models as other users; etc/dev/test takes sudo for it")
 
 
@@ -53,6 +58,18 @@ def end_threads(config):
         print(f"tests have left threads behind: {', '.join(left)}", file=sys.stderr, flush=True)
         sys.stdout.flush()
         os._exit(getattr(config, "exit_code", 1) or 1)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    for line in left_out.lines(config.args):
+        terminalreporter.write_line(line)
+
+
+def pytest_collection_modifyitems(items):
+    """With `-n 2 --dist loadgroup` (etc/dev/test) several processes run the tests; the tests of a file have one server and stay together."""
+    for item in items:
+        path = item.path
+        item.add_marker(pytest.mark.xdist_group(path.parent.name if path.parent.name in FOLDERS_OF_ONE_PROCESS else path.stem))
 
 
 def pytest_runtest_setup(item):

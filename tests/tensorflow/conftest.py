@@ -1,10 +1,5 @@
-"""Leaves the tests out, and says so, where TensorFlow is not."""
+"""Tests of backends/tensorflow need TensorFlow, which etc/dev/test-tensorflow fetches."""
 
-from support import tensorflow_models
+from support import left_out
 
-if not tensorflow_models.LIBRARY.exists():
-    collect_ignore = ["test_tensorflow.py"]
-
-    def pytest_terminal_summary(terminalreporter):
-        terminalreporter.write_line(f"tests/tensorflow is left out: there is no {tensorflow_models.LIBRARY}; "
-                                    "etc/dev/test-tensorflow brings it and runs them")
+collect_ignore_glob = list(left_out.of_tensorflow())
