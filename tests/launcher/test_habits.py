@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 from support import models, python_models
+from support.launched import Launched
 from support.server import Server
 from support.waiting import eventually
-from test_launcher import Launched, echo
+from test_launcher import echo
 from tritonclient.utils import InferenceServerException
 
 INTERPRETER = {"ATOLL__PLUGIN__PYTHON__INTERPRETER": sys.executable}

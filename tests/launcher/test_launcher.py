@@ -14,30 +14,9 @@ import numpy as np
 import pytest
 from support import models
 from support.cuda_double import DOUBLE
-from support.server import ATOLL, BUILD, DEFAULT_MANIFEST, START_TIMEOUT_S, Server
+from support.launched import TRITONSERVER, Launched
+from support.server import ATOLL, DEFAULT_MANIFEST, START_TIMEOUT_S
 from tritonclient.utils import InferenceServerException
-
-TRITONSERVER = BUILD / "bin" / "tritonserver"
-HOSTS = ["--http-address=127.0.0.1", "--grpc-address", "127.0.0.1"]
-PORTS = ["--http-port=0", "--grpc-port", "0", "--metrics-port=0"]
-
-
-class Launched(Server):
-    """A server started with Triton's flags, on free ports."""
-
-    def __init__(self, repository, *flags, grpc=True, environment=None):
-        command = [str(TRITONSERVER), f"--model-repository={repository}", *HOSTS, *PORTS, *flags]
-        self._start(command, environment)
-        if grpc:
-            self.address = self.wait_for_line(r"Started GRPCInferenceService at (\S+)").group(1)
-
-    def wait_for_startup(self):
-        """Until every endpoint listens and the models are decided; the two come in any order."""
-        deadline = time.monotonic() + START_TIMEOUT_S
-        while not ("[kernel] active: " in self.log and "[control] start-up: " in self.log):
-            assert self.process.poll() is None and time.monotonic() < deadline, self.log
-            time.sleep(0.01)
-
 
 @pytest.fixture
 def repository(tmp_path):

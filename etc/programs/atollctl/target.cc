@@ -1,14 +1,17 @@
 #include "target.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "atoll/core/clock.h"
 #include "atoll/lib/http_caller.h"
+#include "atoll/runtime/escape.h"
 
 namespace atl::ctl {
 namespace {
 
 constexpr size_t kAnswerBytesMax = size_t{256} << 20;
+constexpr size_t kShownBytesMax = 200;
 constexpr std::string_view kEvent = "data: ", kEventEnd = "\n\n";
 
 /// Takes the whole events away from the beginning of what has come.
@@ -19,6 +22,13 @@ void take_events(std::string& text, const std::function<void(nlohmann::json)>& o
     text.erase(0, end + kEventEnd.size());
     if (!event.is_discarded()) on_event(std::move(event));
   }
+}
+
+/// What somebody says who is not Atoll, or not in its protocol: a port that speaks TLS, a proxy.
+Status no_json(const std::string& url, int status, std::string_view body) {
+  std::string shown;
+  runtime::append_escaped(shown, body.substr(0, std::min(body.find_first_of("\r\n"), kShownBytesMax)));
+  return unavailable(url, " answers with status ", status, " and something that is no JSON: ", shown);
 }
 
 }  // namespace
@@ -60,9 +70,7 @@ Result<Answer> HttpTarget::perform(HttpRequest request, const std::string& path,
   if (!found.ok()) return unavailable(found.status().message());
   Answer answer{found->status, {}};
   if (!found->body.empty()) answer.body = nlohmann::json::parse(found->body, nullptr, false);
-  if (answer.body.is_discarded())
-    return unavailable(settings_.url, " answers with status ", answer.status,
-                       " and something that is no JSON");
+  if (answer.body.is_discarded()) return no_json(settings_.url, answer.status, found->body);
   return answer;
 }
 

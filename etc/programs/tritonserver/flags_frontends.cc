@@ -21,6 +21,7 @@ Status read_on(FlagUse& use, bool* on) {
 
 template <EndpointAddress LaunchOptions::*kEndpoint>
 Status read_allowed(FlagUse& use) {
+  (use.options.*kEndpoint).is_given = true;
   return read_on(use, &(use.options.*kEndpoint).allowed);
 }
 /// Which ports and addresses can be listened on counts only for endpoints that are allowed: see launch.h.
@@ -172,17 +173,38 @@ Status read_metrics_config(FlagUse& use) {
   return {};
 }
 
-Status allow_vertex(FlagUse& use) {
+template <CloudEndpoint LaunchOptions::*kEndpoint>
+Status read_cloud_allowed(FlagUse& use) {
   bool on = false;
   ATOLL_RETURN_IF_ERROR(read_on(use, &on));
-  use.options.vertex_ai = on;
+  (use.options.*kEndpoint).allowed = on;
   return {};
 }
-
-constexpr std::string_view kNoSagemaker =
-    "there is no SageMaker endpoint; put a proxy before HTTP that maps /ping and /invocations";
-constexpr std::string_view kNoVertex =
-    "there is no Vertex AI endpoint; put a proxy before HTTP that maps its health and predict routes";
+template <CloudEndpoint LaunchOptions::*kEndpoint>
+Status read_cloud_port(FlagUse& use) {
+  auto value = parse_integer(use.value);
+  if (!value.ok()) return std::move(value).status();
+  (use.options.*kEndpoint).port = *value;
+  return {};
+}
+template <CloudEndpoint LaunchOptions::*kEndpoint>
+Status read_cloud_threads(FlagUse& use) {
+  constexpr int64_t kThreadsMax = 128;
+  auto value = parse_integer(use.value);
+  if (!value.ok()) return std::move(value).status();
+  if (*value < 1 || *value > kThreadsMax)
+    return invalid_argument("--", use.name, ": found ", *value, ", expected 1 to ", kThreadsMax);
+  (use.options.*kEndpoint).threads = *value;
+  return {};
+}
+Status read_safe_ports(FlagUse& use) {
+  use.options.sagemaker_ports = use.value;
+  return {};
+}
+Status read_vertex_model(FlagUse& use) {
+  use.options.vertex_ai.default_model = use.value;
+  return {};
+}
 
 constexpr Flag kFrontendFlags[] = {
     {Group::kHttp, "allow-http", "<boolean>", "Whether HTTP is served. Default: true.",
@@ -277,24 +299,33 @@ constexpr Flag kFrontendFlags[] = {
      read_by(read_restricted_protocol, "plugin.keys.restricted_protocols")},
 
     {Group::kSagemaker, "allow-sagemaker", "<boolean>",
-     "Whether SageMaker's calls are served. Default: false.", must_be_off(kNoSagemaker)},
-    {Group::kSagemaker, "sagemaker-port", "<integer>", "Port of SageMaker's calls.",
-     refused(kNoSagemaker, ValueType::kInteger)},
+     "Whether SageMaker's calls /ping and /invocations are served, on an address of their own. Default: false. The model of "
+     "/invocations is SAGEMAKER_TRITON_DEFAULT_MODEL_NAME of the environment, or the only one.",
+     read_by(read_cloud_allowed<&LaunchOptions::sagemaker>, "plugin.sagemaker.use")},
+    {Group::kSagemaker, "sagemaker-port", "<integer>",
+     "Port of SageMaker's calls; 0 takes a free one. Default: 8080. Its address is that of HTTP.",
+     read_by(read_cloud_port<&LaunchOptions::sagemaker>, "plugin.http_sagemaker.address")},
     {Group::kSagemaker, "sagemaker-safe-port-range", "<integer>-<integer>",
-     "Ports that SageMaker's calls may be served on.", refused(kNoSagemaker)},
-    {Group::kSagemaker, "sagemaker-thread-count", "<integer>", "Threads of SageMaker's calls.",
-     refused(kNoSagemaker, ValueType::kInteger)},
+     "Where the port of SageMaker's calls has to lie.", read_by(read_safe_ports, "")},
+    {Group::kSagemaker, "sagemaker-thread-count", "<integer>",
+     "Threads of SageMaker's calls, 1 to 128. Default: 8.",
+     read_by(read_cloud_threads<&LaunchOptions::sagemaker>, "plugin.http_sagemaker.threads")},
 
     {Group::kVertex, "allow-vertex-ai", "<boolean>",
-     "Whether Vertex AI's calls are served; only false is. Default: true with AIP_MODE=PREDICTION in the "
-     "environment, else false.",
-     read_by(allow_vertex, "")},
-    {Group::kVertex, "vertex-ai-port", "<integer>", "Port of Vertex AI's calls.",
-     refused(kNoVertex, ValueType::kInteger)},
-    {Group::kVertex, "vertex-ai-thread-count", "<integer>", "Threads of Vertex AI's calls.",
-     refused(kNoVertex, ValueType::kInteger)},
-    {Group::kVertex, "vertex-ai-default-model", "<string>", "Model of Vertex AI's predictions.",
-     refused(kNoVertex)},
+     "Whether Vertex AI's calls are served, on an address of their own, by AIP_HEALTH_ROUTE (/health) and AIP_PREDICT_ROUTE "
+     "(/predict) of the environment. Default: true with AIP_MODE=PREDICTION in the environment, which switches HTTP and gRPC "
+     "off unless flags say otherwise, else false.",
+     read_by(read_cloud_allowed<&LaunchOptions::vertex_ai>, "plugin.vertex_ai.use")},
+    {Group::kVertex, "vertex-ai-port", "<integer>",
+     "Port of Vertex AI's calls; 0 takes a free one. Default: AIP_HTTP_PORT of the environment, or 8080. Its address is that "
+     "of HTTP.",
+     read_by(read_cloud_port<&LaunchOptions::vertex_ai>, "plugin.http_vertex_ai.address")},
+    {Group::kVertex, "vertex-ai-thread-count", "<integer>",
+     "Threads of Vertex AI's calls, 1 to 128. Default: 8.",
+     read_by(read_cloud_threads<&LaunchOptions::vertex_ai>, "plugin.http_vertex_ai.threads")},
+    {Group::kVertex, "vertex-ai-default-model", "<string>",
+     "Model of Vertex AI's predictions. Default: the only one of the repositories.",
+     read_by(read_vertex_model, "plugin.vertex_ai.default_model")},
 
     {Group::kMetrics, "allow-metrics", "<boolean>", "Whether metrics are served. Default: true.",
      read_by(read_allowed<&LaunchOptions::metrics>, "plugin.metrics.enabled")},

@@ -12,19 +12,51 @@
 #include "atoll/lib/default_manifest.h"
 #include "atoll/runtime/cache_keys.h"
 #include "atoll/runtime/escape.h"
+#include "cloud.h"
 #include "values.h"
 
 namespace atl::tritonserver {
-namespace {
-
-/// A failure that is told as it is, without the words for its code.
-Status plain(std::string message) { return Status(Code::kFailedPrecondition, std::move(message)); }
 
 std::string address_text(const EndpointAddress& endpoint) {
   bool bare_ipv6 = endpoint.address.find(':') != std::string::npos && !endpoint.address.starts_with('[');
   return bare_ipv6 ? cat("[", endpoint.address, "]:", endpoint.port)
                    : cat(endpoint.address, ":", endpoint.port);
 }
+
+namespace {
+
+bool is_there(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+/// Why a plugin that is not there is of no use, with how to get it if a build says so in the plugin's place.
+std::string is_missing(const LaunchContext& context, std::string_view plugin) {
+  std::ifstream file(context.plugins / cat(plugin, ".missing"));
+  std::string line;
+  std::getline(file, line);
+  return cat("it needs the plugin ", plugin, ", which is not in ", context.plugins.string(),
+             line.empty() ? "" : "; ", line);
+}
+
+}  // namespace
+
+Status check_port(std::string_view name, int64_t port) {
+  constexpr int64_t kPortMax = 65'535;
+  if (port >= 0 && port <= kPortMax) return {};
+  return invalid_argument(name, ": found ", port, ", expected a port from 0 to ", kPortMax);
+}
+
+void need_plugin(LaunchOptions& options, const LaunchContext& context, std::string_view flag,
+                 const std::string& plugin) {
+  if (is_there(context.plugins / (plugin + ".so"))) return;
+  options.refuse(flag, " is not served: ", is_missing(context, plugin));
+}
+
+namespace {
+
+/// A failure that is told as it is, without the words for its code.
+Status plain(std::string message) { return Status(Code::kFailedPrecondition, std::move(message)); }
 
 /// An endpoint, its name in messages and that in flags and in the manifest.
 struct Named {
@@ -42,12 +74,8 @@ struct Directory {
 };
 
 Status check_endpoint(const Named& named) {
-  constexpr int64_t kPortMax = 65'535;
   const EndpointAddress& endpoint = *named.endpoint;
-  if (endpoint.port < 0 || endpoint.port > kPortMax) {
-    return invalid_argument("--", named.instance, "-port: found ", endpoint.port,
-                            ", expected a port from 0 to ", kPortMax);
-  }
+  ATOLL_RETURN_IF_ERROR(check_port(cat("--", named.instance, "-port"), endpoint.port));
   if (endpoint.address.empty()) {
     return invalid_argument("--", named.instance,
                             "-address: found nothing, expected an address to listen on");
@@ -92,27 +120,6 @@ void set_log_level(LaunchOptions& options) {
   const char* level = !options.log_warning ? "error" : !options.log_info ? "warning" : "info";
   if (verbose) level = options.log_verbose == 1 ? "debug" : "trace";
   options.keys.set("log.level", level);
-}
-
-bool is_there(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
-
-/// Why a plugin that is not there is of no use, with how to get it if a build says so in the plugin's place.
-std::string is_missing(const LaunchContext& context, std::string_view plugin) {
-  std::ifstream file(context.plugins / cat(plugin, ".missing"));
-  std::string line;
-  std::getline(file, line);
-  return cat("it needs the plugin ", plugin, ", which is not in ", context.plugins.string(),
-             line.empty() ? "" : "; ", line);
-}
-
-/// Notes that a flag needs a plugin which is not there.
-void need_plugin(LaunchOptions& options, const LaunchContext& context, std::string_view flag,
-                 const std::string& plugin) {
-  if (is_there(context.plugins / (plugin + ".so"))) return;
-  options.refuse(flag, " is not served: ", is_missing(context, plugin));
 }
 
 Status set_control(LaunchOptions& options, const LaunchContext& context) {
@@ -307,16 +314,6 @@ void set_trace(LaunchOptions& options) {
   for (const auto& [key, number] : trace.numbers) options.keys.set(cat("plugin.trace.", key), number);
 }
 
-void check_vertex(LaunchOptions& options, const LaunchContext& context) {
-  const char* mode = context.environment("AIP_MODE");
-  bool predicts = mode != nullptr && std::string_view(mode) == "PREDICTION";
-  if (!options.vertex_ai.value_or(predicts)) return;
-  options.refuse(
-      options.vertex_ai ? "--allow-vertex-ai=true" : "AIP_MODE=PREDICTION",
-      " is not served: there is no Vertex AI endpoint; put a proxy before HTTP that maps its health "
-      "and predict routes, and give --allow-vertex-ai=false");
-}
-
 void refuse_remote(LaunchOptions& options) {
   for (const std::string& path : options.repositories) {
     for (std::string_view scheme : {"s3://", "gs://", "as://"}) {
@@ -377,6 +374,7 @@ LaunchContext launch_context_of(const std::filesystem::path& launcher) {
 }
 
 Result<std::vector<std::string>> plan_launch(LaunchOptions& options, const LaunchContext& context) {
+  read_cloud_environment(options, context);
   ATOLL_RETURN_IF_ERROR(set_endpoints(options));
   ATOLL_RETURN_IF_ERROR(set_control(options, context));
   set_log_level(options);
@@ -390,7 +388,7 @@ Result<std::vector<std::string>> plan_launch(LaunchOptions& options, const Launc
   ATOLL_RETURN_IF_ERROR(set_cache(options, context));
   set_keys(options, context);
   set_trace(options);
-  check_vertex(options, context);
+  ATOLL_RETURN_IF_ERROR(set_clouds(options, context));
   refuse_remote(options);
   if (!options.refusals.empty()) {
     std::string lines;

@@ -29,6 +29,14 @@ LaunchContext launch_context_of(const std::filesystem::path& launcher);
 /// \returns the arguments, the program's path first.
 Result<std::vector<std::string>> plan_launch(LaunchOptions& options, const LaunchContext& context);
 
+/// "127.0.0.1:8000"; an IPv6 address gets its brackets.
+std::string address_text(const EndpointAddress& endpoint);
+/// Errors: INVALID_ARGUMENT a number that is no port, told with the name of what gave it.
+Status check_port(std::string_view name, int64_t port);
+/// Notes that a flag needs a plugin which is not there. \param plugin  "<role>/<name>"
+void need_plugin(LaunchOptions& options, const LaunchContext& context, std::string_view flag,
+                 const std::string& plugin);
+
 /// A failure as Triton writes it, a line for each of its message's: "error: creating server: Internal - ...".
 /// One of FAILED_PRECONDITION is told as it is.
 std::string failure_text(const Status& failure);

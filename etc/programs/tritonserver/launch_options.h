@@ -20,6 +20,16 @@ struct EndpointAddress {
   bool allowed = true;
   std::string address;
   int64_t port = 0;
+  bool is_given = false;  ///< a flag says whether it is allowed
+};
+
+/// An endpoint that a cloud calls. It has HTTP's address.
+struct CloudEndpoint {
+  static constexpr int64_t kPort = 8080, kThreads = 8;
+  std::optional<bool> allowed;  ///< null: no flag says it
+  std::optional<int64_t> port;
+  int64_t threads = kThreads;
+  std::string default_model;
 };
 
 struct TraceOptions {
@@ -84,7 +94,8 @@ struct LaunchOptions {
   TraceOptions deprecated_trace;   ///< of the deprecated flags, which --trace-config overrides
   TraceOptions environment_trace;  ///< of the environment, which both override
 
-  std::optional<bool> vertex_ai;
+  CloudEndpoint sagemaker, vertex_ai;
+  std::string sagemaker_ports;  ///< "8080-8090": where its port has to lie; empty: anywhere
 
   template <class... Parts>
   void warn(const Parts&... parts) {

@@ -322,18 +322,6 @@ const RefusedCase kRefused[] = {
     {"--reuse-http-port=true",
      "--reuse-http-port=true is not served: the HTTP port is this server's alone; put a load balancer "
      "before several servers"},
-    {"--allow-sagemaker=true",
-     "--allow-sagemaker=true is not served: there is no SageMaker endpoint; put a proxy before HTTP that "
-     "maps /ping and /invocations"},
-    {"--sagemaker-thread-count=4",
-     "--sagemaker-thread-count is not served: there is no SageMaker endpoint; put a proxy before HTTP that "
-     "maps /ping and /invocations"},
-    {"--allow-vertex-ai=true",
-     "--allow-vertex-ai=true is not served: there is no Vertex AI endpoint; put a proxy before HTTP that "
-     "maps its health and predict routes, and give --allow-vertex-ai=false"},
-    {"--vertex-ai-default-model=m",
-     "--vertex-ai-default-model is not served: there is no Vertex AI endpoint; put a proxy before HTTP "
-     "that maps its health and predict routes"},
     {"--model-store=s3://bucket/models",
      "--model-repository=s3://bucket/models is not served: repositories are directories of this machine; "
      "mount or copy it"},
@@ -379,20 +367,10 @@ TEST(Launch, ThereIsOneCache) {
 TEST(Launch, TellsAllRefusalsAtOnce) {
   LauncherFixture fixture;
   EXPECT_EQ(
-      fixture.run({"--log-error=false", "--sagemaker-port=1"}).failure,
+      fixture.run({"--log-error=false", "--reuse-http-port=true"}).failure,
       "error: creating server: Unsupported - --log-error=false is not served: errors are always written\n"
-      "error: creating server: Unsupported - --sagemaker-port is not served: there is no SageMaker endpoint; put a "
-      "proxy before HTTP that maps /ping and /invocations\n");
-}
-
-TEST(Launch, RefusesVertexOfTheEnvironment) {
-  LauncherFixture fixture;
-  fixture.environment["AIP_MODE"] = "PREDICTION";
-  EXPECT_EQ(fixture.serve({}).failure,
-            "error: creating server: Unsupported - AIP_MODE=PREDICTION is not served: there is no Vertex AI "
-            "endpoint; put a proxy before HTTP that maps its health and predict routes, and give "
-            "--allow-vertex-ai=false\n");
-  EXPECT_EQ(fixture.serve({"--allow-vertex-ai=false"}).failure, "");
+      "error: creating server: Unsupported - --reuse-http-port=true is not served: the HTTP port is this server's alone; put "
+      "a load balancer before several servers\n");
 }
 
 TEST(Launch, RefusesWhatNeedsAPluginThatIsNotThere) {

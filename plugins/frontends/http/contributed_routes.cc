@@ -24,15 +24,9 @@ constexpr Method kMethods[] = {{kHttpGet, "GET"},        {kHttpPost, "POST"}, {k
                                {kHttpDelete, "DELETE"},  {kHttpHead, "HEAD"}, {kHttpPatch, "PATCH"},
                                {kHttpOptions, "OPTIONS"}};
 
-/// Why a path cannot be a route's; empty: it can.
+/// Why a path cannot be another plugin's route; empty: it can.
 std::string_view wrong_path(std::string_view path) noexcept {
-  if (path.empty() || path.front() != '/') return "its path does not begin with '/'";
-  if (path.size() > kMostPathBytes) return "its path has more than 1,024 bytes";
-  if (std::count(path.begin(), path.end(), '*') > kMostStars) return "its path has more than 4 '*'";
-  if (path.find("**") != std::string_view::npos) return "its path has '*' twice in a row";
-  for (char c : path) {
-    if (c <= ' ' || c == 0x7F || c == '?') return "its path has a character that no path can have";
-  }
+  if (std::string_view wrong = wrong_route_path(path); !wrong.empty()) return wrong;
   Route route;
   if (path.find('*') == std::string_view::npos && find_route(path, &route))
     return "the path is this frontend's own";
@@ -44,9 +38,22 @@ size_t fixed_bytes(std::string_view pattern) noexcept {
   return pattern.size() - static_cast<size_t>(std::count(pattern.begin(), pattern.end(), '*'));
 }
 
-/// A '*' at the end takes any rest, any other at least one byte.
-bool fits(std::string_view pattern, std::string_view path) noexcept {
+}  // namespace
+
+std::string_view wrong_route_path(std::string_view path) noexcept {
+  if (path.empty() || path.front() != '/') return "its path does not begin with '/'";
+  if (path.size() > kMostPathBytes) return "its path has more than 1,024 bytes";
+  if (std::count(path.begin(), path.end(), '*') > kMostStars) return "its path has more than 4 '*'";
+  if (path.find("**") != std::string_view::npos) return "its path has '*' twice in a row";
+  for (char c : path) {
+    if (c <= ' ' || c == 0x7F || c == '?') return "its path has a character that no path can have";
+  }
+  return {};
+}
+
+bool fits_route(std::string_view pattern, std::string_view path) noexcept {
   size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return path == pattern;
   if (!path.starts_with(pattern.substr(0, star))) return false;
   path.remove_prefix(star);
   pattern.remove_prefix(star + 1);
@@ -61,8 +68,6 @@ bool fits(std::string_view pattern, std::string_view path) noexcept {
   }
   return true;
 }
-
-}  // namespace
 
 bool ContributedRoute::allows(std::string_view method) const noexcept {
   return std::any_of(std::begin(kMethods), std::end(kMethods),
@@ -101,7 +106,7 @@ const ContributedRoute* RouteList::find(std::string_view path, std::string_view 
   const PathRoutes* routes = nullptr;
   if (const auto whole = whole_.find(path); whole != whole_.end()) routes = &whole->second;
   for (size_t i = 0; routes == nullptr && i < patterns_.size(); ++i) {
-    if (fits(patterns_[i].front().path, path)) routes = &patterns_[i];
+    if (fits_route(patterns_[i].front().path, path)) routes = &patterns_[i];
   }
   if (routes == nullptr) return nullptr;
   const auto found = std::find_if(routes->begin(), routes->end(),

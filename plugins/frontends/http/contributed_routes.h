@@ -13,6 +13,11 @@
 
 namespace atl::frontends::http {
 
+/// Whether a path fits a pattern: a '*' at its end takes any rest, any other '*' at least one byte.
+bool fits_route(std::string_view pattern, std::string_view path) noexcept;
+/// Why a text cannot be a path or a pattern; empty: it can.
+std::string_view wrong_route_path(std::string_view path) noexcept;
+
 struct ContributedRoute : Contribution<HttpRoutes> {
   uint32_t methods = 0;
   uint32_t methods_of_path = 0;  ///< those of the other routes of this path, too

@@ -24,6 +24,11 @@ class Provider final : public HttpRoutes {
   explicit Provider(Paths routes) : routes_(std::move(routes)) {}
   std::vector<HttpRoute> routes() const noexcept override { return routes_; }
   void handle(std::string_view route, HttpExchange& exchange) noexcept override { answer(route, exchange); }
+  HttpRewrite rewrite(std::string_view route, const HttpHead& head) const noexcept override {
+    return stands_for ? stands_for(route, head) : HttpRewrite();
+  }
+
+  std::function<HttpRewrite(std::string_view route, const HttpHead& head)> stands_for;
 
   /// What it says to every request.
   std::function<void(std::string_view route, HttpExchange& exchange)> answer = [](std::string_view route,
@@ -40,7 +45,7 @@ class ContributedRoutesTest : public HttpFrontendTest {
  protected:
   ContributedRoutesTest() { catalog_.add_identity("probe"); }
   void bring(const std::string& instance, Provider& provider, int32_t rank = 0) {
-    host_.registry().publish<HttpRoutes>(instance, provider, rank);
+    host_.registry().publish<HttpRoutes>(instance, provider, rank, /*minor=*/2);
     test::publish_service_changed(host_, HttpRoutes::kInterfaceId, instance);
   }
   void take_away(const std::string& instance) {
@@ -135,6 +140,41 @@ TEST_F(ContributedRoutesTest, AStreamLearnsOfTheServersEndInTime) {
   frontend_->drain(host_.clock().now_ns() + kNsPerSecond);
   EXPECT_EQ(client.receive().body, "first last");
   writer.get_future().get().join();
+}
+
+TEST_F(ContributedRoutesTest, ARouteMayBeAnotherNameForACall) {
+  Provider provider(
+      {{"/ping", kHttpGet, "health"}, {"/ask", kHttpPost, "inference"}, {"/none/*", kHttpGet, "x.none"}});
+  provider.stands_for = [](std::string_view route, const HttpHead& head) -> HttpRewrite {
+    if (route == "/ping") return {.path = "/v2/health/ready"};
+    if (route == "/none/*") return {.path = "/v2/nowhere"};
+    for (const HttpHeader& header : head.headers) {
+      if (header.name == "Goes-To") return {.path = std::string(header.value)};
+    }
+    return {};
+  };
+  start();
+  bring("names", provider);
+  EXPECT_EQ(get("/ping").status, 200);
+  EXPECT_EQ(get("/ping").body, "");
+  EXPECT_EQ(post("/ping").status, 405) << "the method is the route's own";
+  EXPECT_EQ(post("/ask").body, "POST /ask ") << "it stands for nothing";
+  EXPECT_EQ(ask("POST", "/ask", "Goes-To: /v2/models/probe\r\n").body, get("/v2/models/probe").body);
+  expect_error(get("/none/1"), 404, "Not Found");
+  expect_error(ask("POST", "/ask", "Goes-To: /v2/models/%2e%2e\r\n"), 400,
+               "the path has a percent code that no name can have");
+  expect_alive();
+}
+
+TEST_F(ContributedRoutesTest, AnAddressMayAnswerSomePathsOnly) {
+  Provider provider({{"/ping", kHttpGet, "health"}, {"/other", kHttpGet, "x.other"}});
+  host_.options().set_strings("only_routes", {"/ping", "/v2/models/*/ready"});
+  start();
+  bring("a", provider);
+  EXPECT_EQ(get("/ping").status, 200);
+  EXPECT_EQ(get("/v2/models/probe/ready").status, 200);
+  for (const char* path : {"/v2", "/v2/health/live", "/other", "/v2/models//ready", "/ping/", "/pin"})
+    expect_error(get(path), 404, "Not Found");
 }
 
 TEST_F(ContributedRoutesTest, WholePathsAndPrefixes) {

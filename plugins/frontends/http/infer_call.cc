@@ -54,6 +54,7 @@ Result<bool> HttpInferCall::parse_request() noexcept {
   accepted_ = accepted_encoding(head.accept_encoding);
   has_json_length_ = head.has_json_length;
   json_length_ = head.json_length;
+  binary_type_ = head.binary_type;
   Result<bool> here = decompress_small();
   if (here.ok() && here.value()) here = has_small_json();
   if (!here.ok()) return here;
@@ -167,7 +168,12 @@ Status HttpInferCall::write_reply(Response& response) {
   if (!written.ok()) return std::move(written).status();
   const InferReply& reply = written.value();
   head_ = {.content_type = reply.content_type(), .content_length = reply.total_bytes};
-  if (reply.binary) head_.json_bytes = reply.json_bytes;
+  if (reply.binary && binary_type_.empty()) {
+    head_.json_bytes = reply.json_bytes;
+  } else if (reply.binary) {
+    binary_type_ = cat(binary_type_, reply.json_bytes);
+    head_.content_type = binary_type_;
+  }
   // First where everything will be: what is copied together may move while it grows.
   size_t small_bytes = 0;
   for (const ReplyPart& part : reply.parts) {

@@ -61,6 +61,7 @@ class HttpInferCall final : public ModelCall {
   Encoding body_encoding_ = Encoding::kIdentity;
   bool has_json_length_ = false;
   std::string json_length_;
+  std::string binary_type_;  ///< as RequestHead's; of an answer the whole content type
 
   // The answer: made on the thread that answers, then handed to the connection's.
   SingleResponse single_;

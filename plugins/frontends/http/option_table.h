@@ -42,6 +42,11 @@ inline constexpr OptionTable kOptions{
               "infer or generate call become parameters of its request; empty: none."),
     option_string("tenant_header", "")
         .help("Header that names the tenant of an inference request, such as x-tenant; empty: none does."),
+    option_string_list("only_routes", {})
+        .help(
+            "Paths that this address answers, all others with 404: as in a plugin's routes a '*' at the end takes any rest, any "
+            "other '*' at least one byte, such as /v2/health/*. For an address of its own that serves one API only. Empty: "
+            "all paths."),
     option_string_list("cors_allowed_origins", {})
         .help("Origins whose web pages may call this server, such as https://app.example; \"null\": "
               "pages from files; \"*\": all; empty: none."),

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "atoll/core/usable_cpus.h"
 #include "frontends/common/sockets/thread_count.h"
 #include "frontends/common/tls/certificates.h"
+#include "frontends/http/contributed_routes.h"
 
 namespace atl::frontends::http {
 namespace {
@@ -16,11 +18,21 @@ uint32_t number(const Options& options, std::string_view key) {
       std::clamp<int64_t>(options.get_int(key), 1, std::numeric_limits<int32_t>::max()));
 }
 
+/// Errors: INVALID_ARGUMENT one that cannot be a path.
+Result<std::vector<std::string>> read_only_routes(const std::vector<std::string>& given) {
+  for (const std::string& path : given) {
+    if (std::string_view wrong = wrong_route_path(path); !wrong.empty())
+      return invalid_argument("found '", path, "', expected a path such as /ping or /v2/models/*: ", wrong);
+  }
+  return given;
+}
+
 }  // namespace
 
 void check_options(OptionCheck& check) {
   const Options& options = check.options();
   check.list("cors_allowed_origins", [](const auto& origins) { return CorsPolicy::parse(origins); });
+  check.list("only_routes", read_only_routes);
   check.passes("header_forward_pattern",
                HeaderForward::compile(options.get_string("header_forward_pattern")));
   check.passes("tenant_header", TenantHeader::parse(options.get_string("tenant_header")));
@@ -48,6 +60,9 @@ Result<HttpSettings> read_settings(const Options& options) noexcept {
   settings.server.cors = std::move(cors).value();
   settings.max_stream_backlog_bytes = options.get_bytes("max_stream_backlog_bytes");
   settings.server_name = options.get_string("server_name");
+  Result<std::vector<std::string>> paths = read_only_routes(options.get_strings("only_routes"));
+  if (!paths.ok()) return std::move(paths).status();
+  settings.only_routes = std::move(paths).value();
   Result<HeaderForward> forward = HeaderForward::compile(options.get_string("header_forward_pattern"));
   if (!forward.ok()) return std::move(forward).status();
   settings.forward = std::move(forward).value();

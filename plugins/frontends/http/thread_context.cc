@@ -1,5 +1,6 @@
 #include "frontends/http/thread_context.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,6 +19,8 @@
 
 namespace atl::frontends::http {
 namespace {
+
+constexpr std::string_view kUnsafeCode = "the path has a percent code that no name can have";
 
 void refuse_method(Verdict& verdict, std::string_view allowed) {
   verdict.refuse(405, messages::kMethodNotAllowed);
@@ -52,16 +55,44 @@ ThreadContext::ThreadContext(HttpContext& shared, ServerThread& thread)
 
 ThreadContext::~ThreadContext() = default;
 
-void ThreadContext::judge(const RequestHead& head, Verdict& verdict) {
-  constexpr std::string_view kUnsafeCode = "the path has a percent code that no name can have";
-  Route& route = verdict.emplace_route<Route>();
-  if (!find_route(head.path, &route)) {
-    const auto routes = frontend.routes->list();
-    const ContributedRoute* const contributed = routes ? routes->find(head.path, head.method) : nullptr;
-    const bool takes_any_rest = contributed != nullptr && contributed->is_pattern();
-    if (has_unsafe_percent_code(head.path, takes_any_rest)) return verdict.refuse(400, kUnsafeCode);
-    return judge_contributed(contributed, head, verdict);
+void ThreadContext::judge(RequestHead& head, Verdict& verdict) {
+  if (!frontend.settings.only_routes.empty() && !answers(head.path)) {
+    return verdict.refuse(404, messages::kNotFound);
   }
+  if (find_route(head.path, &verdict.emplace_route<Route>())) return judge_own(head, verdict);
+  const auto routes = frontend.routes->list();
+  const ContributedRoute* const contributed = routes ? routes->find(head.path, head.method) : nullptr;
+  const bool takes_any_rest = contributed != nullptr && contributed->is_pattern();
+  if (has_unsafe_percent_code(head.path, takes_any_rest)) return verdict.refuse(400, kUnsafeCode);
+  judge_contributed(contributed, head, verdict);
+  if (contributed == nullptr || verdict.http_status != 0) return;
+  if (rewrite(*contributed, head, verdict)) judge_own(head, verdict);
+}
+
+bool ThreadContext::answers(std::string_view path) const noexcept {
+  const auto& paths = frontend.settings.only_routes;
+  return std::any_of(paths.begin(), paths.end(),
+                     [&](const std::string& pattern) { return fits_route(pattern, path); });
+}
+
+bool ThreadContext::rewrite(const ContributedRoute& route, RequestHead& head, Verdict& verdict) {
+  const auto provider = route.provider->hold();
+  if (!provider || provider.minor() < 2) return false;
+  verdict.rewrite = provider->rewrite(route.path, {head.method, head.path, head.fields});
+  if (verdict.rewrite.path.empty()) return false;
+  head.path = head.target = verdict.rewrite.path;
+  head.binary_type = verdict.rewrite.binary_type;
+  if (!verdict.rewrite.json_length.empty()) {
+    head.has_json_length = true;
+    head.json_length = verdict.rewrite.json_length;
+  }
+  verdict.own_category = {};
+  if (!find_route(head.path, &verdict.emplace_route<Route>())) verdict.refuse(404, messages::kNotFound);
+  return verdict.http_status == 0;
+}
+
+void ThreadContext::judge_own(const RequestHead& head, Verdict& verdict) {
+  Route& route = verdict.route<Route>();
   if (has_unsafe_percent_code(head.path)) return verdict.refuse(400, kUnsafeCode);
   if (head.path.find('%') != std::string_view::npos && !decode_names(&route, &verdict.names)) {
     return verdict.refuse(400, "a name in the path is not UTF-8");
@@ -69,7 +100,9 @@ void ThreadContext::judge(const RequestHead& head, Verdict& verdict) {
   verdict.category = static_cast<uint32_t>(route.category);
   verdict.guarded = route.category;
   verdict.is_probe = is_health(route.endpoint);
-  if (!route.allows(head.method)) refuse_method(verdict, route.allowed_methods());
+  // Where the request only stands for the call, the method is that of its own route.
+  if (verdict.rewrite.path.empty() && !route.allows(head.method))
+    refuse_method(verdict, route.allowed_methods());
 }
 
 void ThreadContext::judge_contributed(const ContributedRoute* route, const RequestHead& head,

@@ -36,13 +36,18 @@ class ThreadContext final : public Handler {
   void post(Posted& item) noexcept { thread_.post(item); }
 
   // --- Handler ---
-  void judge(const RequestHead& head, Verdict& verdict) override;
+  void judge(RequestHead& head, Verdict& verdict) override;
   Call* make_call(const RequestHead& head, Verdict& verdict) override;
   void on_refused(const RequestHead& head, Verdict& verdict) override;
 
  private:
+  /// Whether the option only_routes lists the path.
+  bool answers(std::string_view path) const noexcept;
   /// Of a path that is not of the frontend's own table. \param route  null: nor of another plugin's
   static void judge_contributed(const ContributedRoute* route, const RequestHead& head, Verdict& verdict);
+  /// \returns whether the request stands for a call of the frontend's own: the head and the route are that call's then
+  bool rewrite(const ContributedRoute& route, RequestHead& head, Verdict& verdict);
+  void judge_own(const RequestHead& head, Verdict& verdict);
   Call* make_contributed(const RequestHead& head, Verdict& verdict);
   /// Null: no other server answers; or the verdict is a refusal.
   Call* make_passed_on(const RequestHead& head, Verdict& verdict);

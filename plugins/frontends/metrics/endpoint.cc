@@ -44,7 +44,7 @@ class EndpointHandler final : public http::Handler {
  public:
   EndpointHandler(Gate& gate, const std::function<std::string()>& page) : gate_(gate), page_(page) {}
 
-  void judge(const RequestHead& head, Verdict& verdict) override {
+  void judge(RequestHead& head, Verdict& verdict) override {
     if (head.path != "/metrics" && head.path != "/metrics/") {
       return verdict.refuse(404, head.method == "HEAD" ? "" : "not found; metrics are at /metrics\n");
     }

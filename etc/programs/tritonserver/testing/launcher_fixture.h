@@ -39,6 +39,7 @@ class LauncherFixture {
   std::string repository() const { return (root_.path() / "models").string(); }
   std::string at(std::string_view name) const { return (root_.path() / name).string(); }
   void remove(std::string_view name) const { std::filesystem::remove(root_.path() / name); }
+  void add_plugin(std::string_view name) const { file(cat("lib/atoll/plugins/", name, ".so")); }
   void add_folder(std::string_view name) const { std::filesystem::create_directories(root_.path() / name); }
 
   /// Runs the flags as they are.

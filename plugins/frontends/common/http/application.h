@@ -37,6 +37,7 @@ class Verdict {
   std::string_view own_category;  ///< its name, if that is kOther; a view into `names`
   bool is_probe = false;          ///< it only asks whether the server lives or is ready
   std::vector<char> names;        ///< for views of the route that the head itself does not have
+  HttpRewrite rewrite;            ///< what the request stands for; with an empty path: for itself
 
   /// The request is not to have a call.
   void refuse(int status, std::string_view why) {
@@ -53,6 +54,10 @@ class Verdict {
   }
   /// What emplace_route() made.
   template <class Route>
+  Route& route() noexcept {
+    return *std::launder(reinterpret_cast<Route*>(route_));
+  }
+  template <class Route>
   const Route& route() const noexcept {
     return *std::launder(reinterpret_cast<const Route*>(route_));
   }
@@ -64,6 +69,7 @@ class Verdict {
     extra.clear();
     body.clear();
     is_probe = false;
+    if (!rewrite.path.empty()) rewrite = {};
     category = RequestCounters::kUnjudged;
     guarded.reset();
   }
@@ -76,8 +82,9 @@ class Verdict {
 class Handler {
  public:
   virtual ~Handler() = default;
-  /// The head of a request is there. \param verdict  as after reset(); access control is asked after this
-  virtual void judge(const RequestHead& head, Verdict& verdict) = 0;
+  /// The head of a request is there. \param head  may be made what the request stands for, with views into the verdict
+  /// \param verdict  as after reset(); access control is asked after this
+  virtual void judge(RequestHead& head, Verdict& verdict) = 0;
   /// The request is complete. \param verdict  what judge() made of it; its body may have come long after
   /// \returns the call, which owns itself; null: there is none any more, and the verdict was made a refusal
   virtual Call* make_call(const RequestHead& head, Verdict& verdict) = 0;

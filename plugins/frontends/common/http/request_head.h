@@ -6,14 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "atoll/frontend/http_routes.h"
 #include "frontends/common/access/caller_identity.h"
 
 namespace atl::frontends::http {
 
-struct HeaderField {
-  std::string_view name;  ///< as the client spelled it
-  std::string_view value;
-};
+/// Its name is as the client spelled it.
+using HeaderField = HttpHeader;
 
 /// Views into the connection's read buffer.
 struct RequestHead {
@@ -27,6 +26,8 @@ struct RequestHead {
   bool has_json_length = false;
   uint64_t content_length = 0;
   std::string_view json_length;  ///< value of Inference-Header-Content-Length
+  /// Content type of an answer with binary tensors up to the bytes of its JSON; empty: a header has them.
+  std::string_view binary_type;
   std::string_view content_encoding;
   std::string_view accept_encoding;
   std::string_view traceparent;

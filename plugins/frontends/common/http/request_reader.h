@@ -38,6 +38,7 @@ class RequestReader {
   Step read_body(bool keep);
   /// Valid from kComplete of read_head() to release_head().
   const RequestHead& head() const noexcept { return head_; }
+  RequestHead& head() noexcept { return head_; }
   /// Sets head().caller and head().identity; borrowed as long as the head.
   void identify(std::string_view caller, CallerIdentityPtr identity) noexcept {
     head_.caller = caller;

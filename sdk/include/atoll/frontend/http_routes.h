@@ -77,6 +77,26 @@ struct HttpReply {
   std::span<const HttpHeader> headers{};
 };
 
+/// What a request says before its body; borrowed.
+struct HttpHead {
+  std::string_view method;
+  /// As the client sent it, without its query.
+  std::string_view path;
+  std::span<const HttpHeader> headers;
+};
+
+/// What a request of another service's protocol stands for: a call of the frontend's own.
+struct HttpRewrite {
+  /// The path of that call, such as "/v2/models/NAME/infer"; names in it have percent codes where they need them. Empty: the
+  /// request stands for no call, and handle() gets it.
+  std::string path{};
+  /// The value of Inference-Header-Content-Length, for protocols that have it elsewhere; empty: as the client sent it.
+  std::string json_length{};
+  /// The content type of an answer that has binary tensors, without its last part, which are the bytes of the JSON as
+  /// digits: "application/x.binary+json;json-header-size=". Empty: as ever, a header of its own has them.
+  std::string binary_type{};
+};
+
 /// One request and the way back to its client. It belongs to the frontend. The provider has it from handle()
 /// until it has called answer() or end(), and must not touch it afterwards. Each exchange has to be ended,
 /// once, whatever happens to its client.
@@ -162,6 +182,17 @@ class HttpRoutes {
     (void)route;
     (void)reply;
     (void)text;
+    return {};
+  }
+
+  // --- since minor 2 ---
+  /// Asked for each request of a route before access control and before its body is read: a route may be another name for
+  /// a call of the frontend's own, which is then answered, allowed, counted and traced as that call. Runs on the thread of the
+  /// client's connection, for a few microseconds at most. The method has been looked at: the call is made
+  /// whichever it is. [request]
+  virtual HttpRewrite rewrite(std::string_view route, const HttpHead& head) const noexcept {
+    (void)route;
+    (void)head;
     return {};
   }
 

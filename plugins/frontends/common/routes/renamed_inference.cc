@@ -1,0 +1,56 @@
+#include "frontends/common/routes/renamed_inference.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "atoll/core/registry.h"
+#include "atoll/core/text.h"
+#include "atoll/lib/http_request.h"
+#include "atoll/models/model.h"
+#include "frontends/common/http/header_name.h"
+
+namespace atl::frontends {
+
+std::string_view header_value(std::span<const HttpHeader> headers, std::string_view name) noexcept {
+  const auto found = std::find_if(headers.begin(), headers.end(),
+                                  [&](const HttpHeader& header) { return is_named(header.name, name); });
+  return found == headers.end() ? std::string_view() : found->value;
+}
+
+Status RenamedInference::open(Host& host) {
+  if (!model_.empty()) return {};
+  Result<Service<ModelCatalog>> catalog = host.registry().find<ModelCatalog>();
+  if (!catalog.ok()) return std::move(catalog).status();
+  Result<std::vector<ModelIndexEntry>> index = (*catalog)->index(/*ready_only=*/false);
+  std::set<std::string> names;
+  if (index.ok()) {
+    for (ModelIndexEntry& entry : *index) names.insert(std::move(entry.name));
+  } else {
+    host.log().warning(cat("there is no default model: ", index.status().message()));
+  }
+  models_ = names.size();
+  if (models_ == 1) model_ = *names.begin();
+  return {};
+}
+
+HttpRewrite RenamedInference::infer(std::span<const HttpHeader> headers) const {
+  if (model_.empty()) return {};
+  return call(cat("/v2/models/", percent_encode(model_), "/infer"), headers);
+}
+
+HttpRewrite RenamedInference::call(std::string path, std::span<const HttpHeader> headers) const {
+  HttpRewrite rewrite{.path = std::move(path), .binary_type = binary_type_};
+  const std::string_view type = header_value(headers, "content-type");
+  if (type.starts_with(binary_type_)) rewrite.json_length = type.substr(binary_type_.size());
+  return rewrite;
+}
+
+void RenamedInference::answer_without_model(HttpExchange& exchange) const {
+  exchange.answer(
+      {.status = 400, .content_type = "application/json"},
+      cat(R"({"error":"the request names no model, and there is no default: the repositories have )", models_,
+          R"( models; set the option default_model"})"));
+}
+
+}  // namespace atl::frontends
