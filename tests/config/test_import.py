@@ -59,9 +59,10 @@ model_config_list {
     version_labels { key: "stable" value: 1 }
     version_labels { key: "canary" value: 20 }
     version_labels { key: "2nd" value: 20 }
+    version_labels { key: "gone" value: 7 }
     logging_config { sampling_config { sampling_rate: 0.1 } }
   }
-  config: { name: 'text', base_path: "text" }
+  config: { name: 'text', base_path: "text" version_labels { key: "old" value: 2 } }
 }
 """
 
@@ -73,9 +74,11 @@ def test_models_of_tensorflow_serving(tmp_path, saved_models, link):
     imported = run(TOOL, "import", "tfserving", config, out, *["--link"] * link)
     assert imported.returncode == 0, imported.stderr
     told = left_out(imported)
-    assert [line.split(": ")[:2] for line in told[:3]] == [
-        ["line 9", "logging_config"], ["half", "model_version_policy"], ["half", "version_labels"]]
-    assert len(told) == (4 if link else 3), told
+    assert [line.split(": ")[:2] for line in told[:2]] == [["line 10", "logging_config"], ["half", "model_version_policy"]]
+    assert told[2].startswith("half: version_labels: '2nd': labels begin with a letter")
+    assert told[3:5] == ["half: version_labels: 'gone': version 7 is not served",
+                         "text: version_labels: 'old': version 2 is not served"]
+    assert len(told) == (6 if link else 5), told
     half = out / "models" / "half"
     assert (half / "config.pbtxt").read_text() == ('platform: "tensorflow_savedmodel"\n'
                                                    'version_policy { specific { versions: [ 1, 20 ] } }\n')
@@ -87,6 +90,7 @@ def test_models_of_tensorflow_serving(tmp_path, saved_models, link):
     assert "latest { num_versions: 1 }" in (out / "models" / "text" / "config.pbtxt").read_text()
     assert setting(out, 'labels = { "half.canary" = 20, "half.stable" = 1 }')
     assert setting(out, 'interval = "1s"') and setting(out, "127.0.0.1:8501") and setting(out, "127.0.0.1:8500")
+    assert setting(out, 'use = "frontends/metrics"\naddress = "127.0.0.1:8002"')
     assert setting(out, "linked_paths") == link
     check(out)
     assert os.listdir(tmp_path) == ["tf", "out"] or sorted(os.listdir(tmp_path)) == ["out", "tf"], "no parts stay"
@@ -137,6 +141,20 @@ def test_models_of_openvino_model_server(tmp_path, ovms, link):
     check(out)
 
 
+@pytest.mark.parametrize("given, batch, told", [
+    ("auto", None, "of any batch size are served as they are"), (-1, None, "of any batch size are served as they are"),
+    (8, 8, None), ("8", 8, None), ("2:8", 8, "smaller batches than the range's lowest are served, too")])
+def test_batch_sizes_of_openvino_model_server(tmp_path, ovms, given, batch, told):
+    config, out = ovms / "config.json", tmp_path / "out"
+    config.write_text(json.dumps(one(batch_size=given)))
+    imported = run(TOOL, "import", "ovms", config, out)
+    assert imported.returncode == 0, imported.stderr
+    assert (told is None) == ("batch_size" not in imported.stdout) and (told or "") in imported.stdout
+    text = (out / "models" / "m" / "config.pbtxt").read_text()
+    assert (f"max_batch_size: {batch}\n" in text) if batch else ("max_batch_size" not in text)
+    check(out)
+
+
 BROKEN_SERVING = {
     "no text protobuf": ("model_config_list {", ":1:20: "),
     "no model": ("", "it has no model"),
@@ -182,6 +200,14 @@ BROKEN_OVMS = {
     "nothing there": (json.dumps(one(base_path="empty")), "has no model"),
     "a policy": (json.dumps(one(model_version_policy={"latest": {"num_versions": -1}})), "model_version_policy is"),
     "a plugin_config": (json.dumps(one(plugin_config="x")), "plugin_config is"),
+    "a count in words": (json.dumps(one(nireq="two")), 'model \'m\': nireq is "two", expected a number from 0 to 1024'),
+    "a count below 0": (json.dumps(one(nireq=-1)), "nireq is -1"),
+    "too many": (json.dumps(one(nireq=1025)), "nireq is 1025"),
+    "half a request": (json.dumps(one(nireq=1.5)), "nireq is 1.5"),
+    "a batch size": (json.dumps(one(batch_size="big")), 'batch_size is "big", expected a number, -1, "auto"'),
+    "a batch size below -1": (json.dumps(one(batch_size=-2)), "batch_size is -2"),
+    "a range that falls": (json.dumps(one(batch_size="8:2")), 'batch_size is "8:2"'),
+    "half a range": (json.dumps(one(batch_size=":2")), 'batch_size is ":2"'),
 }
 
 

@@ -6,9 +6,9 @@ import pathlib
 import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
-from onnx import TensorProto
 from support import openvino_models as models
 from support.server import Server
+from support.tensorflow_models import TEXT, identity_model
 from tritonclient.utils import InferenceServerException
 
 CONFIG = 'backend: "openvino"\n'
@@ -139,12 +139,13 @@ def test_loads_and_unloads_without_end(repository, client, server):
 
 
 def test_texts_keep_zero_bytes_in_batches_of_any_size(repository, client):
-    models.add_model(repository, "texts", "model.onnx", models.onnx_identity(TensorProto.STRING, ["batch", 2]), config=CONFIG)
+    models.add_model(repository, "texts", "model.saved_model", {"saved_model.pb": identity_model(TEXT, [-1, 2])}, config=CONFIG)
     client.load_model("texts")
-    output = client.get_model_config("texts", as_json=True)["config"]["output"][0]["name"]
-    for rows in (1, 4, 2):
+    config = client.get_model_config("texts", as_json=True)["config"]
+    [tensor], [output] = [one["name"] for one in config["input"]], [one["name"] for one in config["output"]]
+    for rows in (1, 4, 2) * 5:
         array = np.array([[f"row {i}".encode() + b"\0\0", b"\0" * 1000] for i in range(rows)], dtype=np.object_)
-        found = client.infer("texts", [given("INPUT0", array, "BYTES")],
+        found = client.infer("texts", [given(tensor, array, "BYTES")],
                              outputs=[grpcclient.InferRequestedOutput(output)]).as_numpy(output)
         assert found.tolist() == array.tolist()
 

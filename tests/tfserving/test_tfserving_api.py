@@ -128,6 +128,22 @@ def test_errors_say_where(api):
     assert status == 400 and "INPUT0" in answer["error"]
 
 
+@pytest.mark.parametrize("path", ["rows:train", "rows", "rows/versions/1:train", "rows/labels/a:train", "rows/metadata"])
+def test_actions_that_there_are_not(api, path):
+    assert api.ask(f"/v1/models/{path}", {"instances": [[1]]}) == (
+        400, {"error": f"Malformed request: POST /v1/models/{path}"})
+
+
+def test_numbers_beyond_fp16(tmp_path):
+    write_model(tmp_path, "halves", identity_config("halves", "TYPE_FP16", max_batch_size=2))
+    with Server(tmp_path, TFSERVING) as running:
+        api = Api(running.wait_ready())
+        assert api.predict("halves", {"instances": [[65504, -1.5]]}) == {"predictions": [[65504, -1.5]]}
+        status, answer = api.ask("/v1/models/halves:predict", {"instances": [[1, 65520]]})
+        assert (status, answer["error"]) == (400, "Failed to process element: 0 of 'instances' list. Error: input 'INPUT0' at "
+                                                  "[0][1]: found a number out of range, expected one of FP16")
+
+
 def test_kserve_v1(repository):
     with Server(repository, TFSERVING, "plugin.tfserving.kserve_status=true") as running:
         api = Api(running.wait_ready())

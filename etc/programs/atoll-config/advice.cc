@@ -22,8 +22,8 @@ using inference::ModelConfig;
 /// The names that the plugins have in Atoll's manifests. A server may have instances of other names, and
 /// backends made for Triton, which are known by their files.
 void advise_on_backend(const ModelConfig& config, const Warn& warn) {
-  static const std::vector<std::string> kBackends = {"cuda",     "identity", "llamacpp", "onnxruntime",
-                                                     "openvino", "python",   "pytorch",  "repeat"};
+  static const std::vector<std::string> kBackends = {
+      "cuda", "identity", "llamacpp", "onnxruntime", "openvino", "python", "pytorch", "repeat", "tensorflow"};
   const std::string& backend = config.backend();
   if (backend.empty() || backend == "unknown" || config.has_ensemble_scheduling() ||
       std::find(kBackends.begin(), kBackends.end(), backend) != kBackends.end())

@@ -157,12 +157,15 @@ TEST_F(CheckEnsemblesTest, EnsemblesAreNotInEachOther) {
 TEST_F(CheckEnsemblesTest, UnknownModelsAndBackendsHaveNearNames) {
   member("tokenizer", "I FP32 4", "O FP32 4");
   ensemble("e", step("tokeniser", "I", "IN", "O", "OUT"));
+  model("saved",
+        "platform: 'tensorflow_savedmodel' " + tensor("input", "I FP32 1") + tensor("output", "O FP32 1"));
+  std::filesystem::create_directories(at("models/saved/1/model.savedmodel"));
   model("x", "backend: 'onnxruntme' " + tensor("input", "I FP32 1") + tensor("output", "O FP32 1"));
   EXPECT_EQ(
       problems(),
       "5: model 'tokeniser' is not in the repository, did you mean 'tokenizer'?\n"
       "1: 'onnxruntme' is none of Atoll's backends (cuda, identity, llamacpp, onnxruntime, openvino, python, "
-      "pytorch, repeat); a server has it only as an instance of that name, or by backends/triton or "
+      "pytorch, repeat, tensorflow); a server has it only as an instance of that name, or by backends/triton or "
       "backends/python, did you mean 'onnxruntime'?");
 }
 

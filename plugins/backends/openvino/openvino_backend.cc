@@ -35,6 +35,22 @@ Status check_kinds(const inference::ModelConfig& config) {
   return {};
 }
 
+/// OpenVINO 2026.4 moves texts byte by byte in operations that ONNX has for them (Identity, Slice, Tile), and then frees their memory
+/// twice. What other formats do with texts has no such operations, or comes with an extension.
+Status check_texts(const OvModelPlan& plan, ModelFormat format) {
+  if (format != ModelFormat::kOnnx) return {};
+  const auto refuse = [](std::string_view kind, const std::string& name) {
+    return make_status(
+        Code::kUnimplemented, kind, " '", name,
+        "' is BYTES: OpenVINO cannot be trusted with texts of ONNX models; backends/onnxruntime serves them");
+  };
+  for (const OvInputPlan& input : plan.inputs)
+    if (input.datatype == DataType::kBytes) return refuse("input", input.name);
+  for (const OvOutputPlan& output : plan.outputs)
+    if (output.datatype == DataType::kBytes) return refuse("output", output.name);
+  return {};
+}
+
 void warn_of_lost_bits(const OvModelPlan& plan, Log& log) {
   std::string names;
   const auto add = [&](const std::string& name, DataType datatype) {
@@ -93,6 +109,7 @@ Result<std::unique_ptr<BackendModel>> load_model(const inference::ModelConfig& c
   auto plan = make_plan(config, settings, **model);
   if (!plan.ok()) return std::move(plan).status();
   plan->has_state = files.has_state;
+  ATOLL_RETURN_IF_ERROR(check_texts(*plan, files.format));
   warn_of_lost_bits(*plan, host.log());
   auto shared = std::make_shared<OvShared>();
   shared->plan = std::move(plan).value();

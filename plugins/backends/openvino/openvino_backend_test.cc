@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <fstream>
 
 #include "backends/openvino/sequence_runs.h"
@@ -109,6 +110,29 @@ TEST_F(OpenVinoTest, AModelUnderAnotherFormatsNameIsFound) {
   std::filesystem::remove(folder_.path() / "m");
   EXPECT_THAT(completed("\x08\x07\ninput A 4 2\noutput B 4 2\nop identity\n", "", "model.onnx"),
               HasSubstr("name: \"A\""));
+}
+
+TEST_F(OpenVinoTest, TextsOfOnnxModelsAreRefused) {
+  std::filesystem::remove(folder_.path() / "m");
+  const auto loaded = [&](const char* input, int input_type, const char* output, int output_type) {
+    const std::string file =
+        cat("\x08\x07\ninput A ", input_type, " 2\noutput B ", output_type, " 2\nop identity\n");
+    return load(file,
+                cat("input { name: 'A' data_type: TYPE_", input,
+                    " dims: 2 } output { name: 'B' data_type: TYPE_", output, " dims: 2 }"),
+                "model.onnx")
+        .text();
+  };
+  EXPECT_THAT(loaded("STRING", 23, "FP32", 4),
+              HasSubstr("input 'A' is BYTES: OpenVINO cannot be trusted with texts of ONNX models"));
+  EXPECT_THAT(loaded("FP32", 4, "STRING", 23), HasSubstr("output 'B' is BYTES"));
+}
+
+TEST_F(OpenVinoTest, TheKernelsOfAProcessAreBounded) {
+  ASSERT_TRUE(load(kAddModel, kAddConfig).ok());
+  const char* const bound = std::getenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY");
+  ASSERT_NE(bound, nullptr);
+  EXPECT_STREQ(bound, "128");
 }
 
 TEST_F(OpenVinoTest, ErrorsOfFailedRunsAreNeverLost) {

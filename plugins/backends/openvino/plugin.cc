@@ -72,7 +72,7 @@ ATOLL_PLUGIN(OpenVinoPlugin,
                       "on CPUs with OpenVINO.",
               // OpenVINO stays in the process; so does what the plugin knows of it.
               .flags = ATOLL_PLUGIN_RESIDENT,
-              .provides = {provide<Backend, &OpenVinoPlugin::backend>()},
+              .provides = {provide<Backend, &OpenVinoPlugin::backend>().minor(Backend::kAnyNameMinor)},
               .options = kOptions});
 
 }  // namespace atl::openvino

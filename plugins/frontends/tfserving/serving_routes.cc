@@ -39,6 +39,11 @@ constexpr Pattern kPatterns[] = {
     {"/*/labels/*:predict", kHttpPost, RestAction::kPredict},
     {"/*/labels/*:classify", kHttpPost, RestAction::kClassify},
     {"/*/labels/*:regress", kHttpPost, RestAction::kRegress},
+    // Any other action: the answer says "Malformed request", as TensorFlow Serving's does, in place of the frontend's 405.
+    {"/*", kHttpPost, RestAction::kStatus},
+    {"/*/versions/*", kHttpPost, RestAction::kStatus},
+    {"/*/labels/*", kHttpPost, RestAction::kStatus},
+    {"/*/metadata", kHttpPost, RestAction::kMetadata},
 };
 
 std::string_view category_of(RestAction action) noexcept {

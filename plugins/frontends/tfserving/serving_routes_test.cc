@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 
@@ -172,6 +173,14 @@ TEST_F(ServingRoutesTest, ModelsVersionsAndLabels) {
   EXPECT_EQ(scripted.ask("POST", "/v1/models/echo:train", body).body,
             R"({"error":"Malformed request: POST /v1/models/echo:train"})");
   EXPECT_EQ(scripted.ask("POST", "/v1/models/:predict", body).status, 400);
+  const auto takes_post = [&](std::string_view path) {
+    return std::ranges::any_of(scripted.routes->routes(), [&](const HttpRoute& route) {
+      return route.path == path && (route.methods & kHttpPost) != 0;
+    });
+  };
+  // Else the frontend answers 405 to actions that there are not, of models, versions and labels.
+  for (const char* path : {"/v1/models/*", "/v1/models/*/versions/*", "/v1/models/*/labels/*"})
+    EXPECT_TRUE(takes_post(path)) << path;
 }
 
 TEST_F(ServingRoutesTest, FailuresOfTheModelHaveItsStatus) {
@@ -222,6 +231,14 @@ TEST_F(ServingRoutesTest, NumbersOfEveryType) {
   EXPECT_EQ(of(DataType::kFp64, "0.1,1e300"), R"({"outputs":[0.1,1e+300]})");
   EXPECT_EQ(of(DataType::kFp16, "1.5,-65504,6e-8,NaN"), R"({"outputs":[1.5,-65504.0,5.9604645e-08,NaN]})");
   EXPECT_EQ(of(DataType::kBf16, "1.5,-2"), R"({"outputs":[1.5,-2.0]})");
+  EXPECT_EQ(of(DataType::kFp16, "65519,-Infinity"), R"({"outputs":[65504.0,-Infinity]})");
+  const auto too_large = [](const char* type) {
+    return cat(R"j(400 {"error":"input 'INPUT0' at [0]: found a number out of range, expected one of )j",
+               type, "\"}");
+  };
+  for (const char* value : {"65520", "-65520", "1e30", "1e300"})
+    EXPECT_EQ(of(DataType::kFp16, value), too_large("FP16")) << value;
+  EXPECT_EQ(of(DataType::kBf16, "3.4e38"), too_large("BF16"));
   EXPECT_EQ(
       of(DataType::kInt8, "128"),
       R"j(400 {"error":"input 'INPUT0' at [0]: found 128, expected an integer from -128 to 127 (INT8)"})j");

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <fstream>
 #include <iterator>
+#include <set>
+#include <string_view>
 #include <system_error>
 
 #include "atoll/core/text.h"
@@ -64,6 +66,42 @@ Result<std::map<int64_t, fs::path>> version_folders(const fs::path& base, const 
   return folders;
 }
 
+namespace {
+
+/// The versions that the model's policy serves, of those that are there.
+std::set<int64_t> served_versions(const ImportedModel& model) {
+  if (model.choice.kind == VersionChoice::Kind::kSpecific) return model.choice.specific;
+  std::set<int64_t> served;
+  for (const ImportedVersion& version : model.versions) served.insert(version.number);
+  if (model.choice.kind == VersionChoice::Kind::kLatest)
+    while (served.size() > model.choice.latest) served.erase(served.begin());
+  return served;
+}
+
+/// A letter or '_', then letters, digits, '_' and '-'.
+bool is_label(std::string_view name) {
+  const auto is_letter = [](unsigned char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; };
+  return !name.empty() && (is_letter(static_cast<unsigned char>(name[0])) || name[0] == '_') &&
+         std::ranges::all_of(name, [&](unsigned char c) {
+           return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-';
+         });
+}
+
+/// Takes labels out that would lead nowhere.
+void leave_out_labels(ImportedModel& model, ImportPlan& plan) {
+  const std::set<int64_t> served = served_versions(model);
+  std::erase_if(model.labels, [&](const auto& label) {
+    const bool has_name = is_label(label.first);
+    if (has_name && served.contains(label.second)) return false;
+    plan.leave_out(model.name, cat("version_labels: '", label.first, "'"),
+                   has_name ? cat("version ", label.second, " is not served")
+                            : "labels begin with a letter or '_' and have letters, digits, '_' and '-'");
+    return true;
+  });
+}
+
+}  // namespace
+
 Status add_model(ImportedModel model, ImportPlan& plan) {
   if (model.name.empty() || leaves_directory(model.name) || model.name.front() == '.' ||
       !is_utf8(model.name) || model.name.size() > 255 ||
@@ -86,20 +124,7 @@ Status add_model(ImportedModel model, ImportPlan& plan) {
   if (model.choice.kind == VersionChoice::Kind::kSpecific && model.choice.specific.empty())
     return invalid_argument("model '", model.name,
                             "': none of the versions of its model_version_policy is there");
-  std::erase_if(model.labels, [&](const auto& label) {
-    const std::string& name = label.first;
-    const auto is_letter = [](unsigned char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; };
-    const bool is_label = !name.empty() &&
-                          (is_letter(static_cast<unsigned char>(name[0])) || name[0] == '_') &&
-                          std::ranges::all_of(name, [&](unsigned char c) {
-                            return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-';
-                          });
-    if (is_label && label.second > 0) return false;
-    plan.leave_out(model.name, cat("version_labels: '", name, "'"),
-                   is_label ? "it names no version"
-                            : "labels begin with a letter or '_' and have letters, digits, '_' and '-'");
-    return true;
-  });
+  leave_out_labels(model, plan);
   plan.models.push_back(std::move(model));
   return {};
 }

@@ -1,7 +1,9 @@
 // config.json of OpenVINO Model Server.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "atoll/core/text.h"
@@ -28,6 +30,7 @@ constexpr std::string_view kSavedModelName = "model.saved_model";
 /// What each setting of plugin_config is here.
 constexpr std::string_view kPluginParameters[] = {"NUM_STREAMS", "PERFORMANCE_HINT", "INFERENCE_NUM_THREADS",
                                                   "COMPILATION_NUM_THREADS"};
+constexpr uint64_t kMostInstances = 1024;
 
 std::string text_of(const json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
@@ -139,28 +142,54 @@ Status read_plugin_config(const json& given, ImportedModel& model, ImportPlan& p
   return {};
 }
 
-/// A count of a setting that may be a number or a text; 0: it is neither, or out of range.
-uint64_t count_of(const json& value) {
-  const std::string text = text_of(value);
+/// A whole number that may be written as a text; nothing: it is none, or out of range.
+std::optional<uint64_t> count_of(std::string_view text) {
   const bool is_number = !text.empty() && text.size() < 10 &&
                          std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-  return is_number ? std::stoull(text) : 0;
+  return is_number ? std::optional<uint64_t>(std::stoull(std::string(text))) : std::nullopt;
+}
+
+Status wrong_setting(const ImportedModel& model, std::string_view key, const json& value,
+                     std::string_view expected) {
+  return invalid_argument("model '", model.name, "': ", key, " is ", value.dump(), ", expected ", expected);
+}
+
+Status read_instance_count(const json& value, ImportedModel& model, ImportPlan& plan) {
+  const std::optional<uint64_t> count = count_of(text_of(value));
+  if (!count || *count > kMostInstances)
+    return wrong_setting(model, "nireq", value, cat("a number from 0 to ", kMostInstances));
+  if (*count > 0) model.config += cat("instance_group { count: ", *count, " kind: KIND_CPU }\n");
+  if (*count == 0) plan.leave_out(model.name, "nireq", "0 lets the backend decide, as it does without it");
+  return {};
+}
+
+/// A number, "auto" or -1 for any, or a range "LOWEST:HIGHEST".
+Status read_batch_size(const json& value, ImportedModel& model, ImportPlan& plan) {
+  const std::string text = text_of(value);
+  if (text == "auto" || text == "-1" || text == "0") {
+    plan.leave_out(model.name, "batch_size", "models of any batch size are served as they are");
+    return {};
+  }
+  const size_t colon = text.find(':');
+  const std::optional<uint64_t> most = count_of(colon == std::string::npos ? text : text.substr(colon + 1));
+  const bool is_range =
+      colon == std::string::npos || count_of(std::string_view(text).substr(0, colon)) <= most;
+  if (!most || *most == 0 || !is_range || (colon == 0))
+    return wrong_setting(model, "batch_size", value, R"(a number, -1, "auto", or a range such as "1:8")");
+  model.config += cat("max_batch_size: ", *most, "\n");
+  if (colon != std::string::npos)
+    plan.leave_out(model.name, "batch_size", "smaller batches than the range's lowest are served, too");
+  return {};
 }
 
 Status read_setting(const std::string& key, const json& value, ImportedModel& model, ImportPlan& plan) {
   if (key == "model_version_policy") return read_policy(value, model);
   if (key == "plugin_config") return read_plugin_config(value, model, plan);
-  if (key == "nireq") {
-    const uint64_t count = count_of(value);
-    if (count > 0) model.config += cat("instance_group { count: ", count, " kind: KIND_CPU }\n");
-    if (count == 0) plan.leave_out(model.name, key, "0 lets the backend decide, as it does without it");
-  } else if (key == "target_device") {
+  if (key == "nireq") return read_instance_count(value, model, plan);
+  if (key == "batch_size") return read_batch_size(value, model, plan);
+  if (key == "target_device") {
     const std::string device = text_of(value);
     if (device != "CPU") model.config += parameter("TARGET_DEVICE", device);
-  } else if (key == "batch_size") {
-    const uint64_t size = count_of(value);
-    if (size > 0) model.config += cat("max_batch_size: ", size, "\n");
-    if (size == 0) plan.leave_out(model.name, key, "models of any batch size are served as they are");
   } else if (key == "shape") {
     plan.leave_out(
         model.name, key,

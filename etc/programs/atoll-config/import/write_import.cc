@@ -15,6 +15,9 @@ namespace {
 namespace fs = std::filesystem;
 using runtime::toml_text;
 
+/// As in the default manifest. The other servers have metrics on their port of HTTP.
+constexpr uint16_t kMetricsPort = 8002;
+
 std::string policy_text(const VersionChoice& choice) {
   if (choice.kind == VersionChoice::Kind::kAll) return "version_policy { all { } }\n";
   if (choice.kind == VersionChoice::Kind::kLatest)
@@ -116,6 +119,7 @@ std::string import_manifest(ImportPlan& plan, const fs::path& repository, const 
   tables.push_back({"grpc", "frontends/grpc_nghttp2", cat("address = \"127.0.0.1:", plan.grpc_port, "\"\n")});
   tables.push_back({"http", "frontends/http", cat("address = \"127.0.0.1:", plan.http_port, "\"\n")});
   tables.push_back({"tfserving", "frontends/tfserving", ""});
+  tables.push_back({"metrics", "frontends/metrics", cat("address = \"127.0.0.1:", kMetricsPort, "\"\n")});
   std::string text =
       "# Written by atoll-config import. All options: docs/manifest.md.\n"
       "# The gRPC address speaks the V2 protocol, not TensorFlow Serving's PredictionService.\n";

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <mutex>
@@ -98,6 +99,14 @@ Result<std::vector<std::string>> candidates(const OvPlaces& places, std::string&
   return files;
 }
 
+/// The CPU device keeps the kernels that it has made for shapes: 1,024 of them in a process, with 0.2 MB or more each, whatever
+/// compilations are freed. It reads the bound when it is opened.
+void bound_kernel_cache() {
+  constexpr char kBoundVariable[] = "ONEDNN_PRIMITIVE_CACHE_CAPACITY";
+  constexpr int kKeepExisting = 0;
+  if (std::getenv("DNNL_PRIMITIVE_CACHE_CAPACITY") == nullptr) ::setenv(kBoundVariable, "128", kKeepExisting);
+}
+
 }  // namespace
 
 OvPlaces OvPlaces::of_process(std::string option, const std::string& own_file) {
@@ -108,6 +117,7 @@ OvPlaces OvPlaces::of_process(std::string option, const std::string& own_file) {
 Status open_openvino(const OvPlaces& places) noexcept try {
   std::lock_guard lock(g_mutex);
   if (g_text != nullptr) return {};
+  bound_kernel_cache();
   std::string looked, passed_over;
   auto files = candidates(places, looked);
   if (!files.ok()) return std::move(files).status();

@@ -83,9 +83,9 @@ class OpenVinoTest : public ::testing::Test {
                      const std::string& file = "model.xml") {
     return write_model(folder_.path(), "m", model, config, file);
   }
-  Status load(const std::string& model, const std::string& config) {
+  Status load(const std::string& model, const std::string& config, const std::string& file = "model.xml") {
     instance_.reset();
-    auto loaded = backend_.load(source(model, config));
+    auto loaded = backend_.load(source(model, config, file));
     if (!loaded.ok()) return std::move(loaded).status();
     model_ = std::move(loaded).value();
     instance_ = make_instance();

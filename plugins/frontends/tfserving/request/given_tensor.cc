@@ -160,14 +160,17 @@ Status TensorBuilder::add_floating(const CheckedValue& value) {
     append_raw(tensor_.bytes, number);
     return {};
   }
-  if (std::isfinite(number) && !std::isfinite(narrow))
+  // As the model gets it: a type of fewer bits may have no number of this size, though FP32 has.
+  const uint16_t small = tensor_.datatype == DataType::kFp16 ? half_of(narrow) : bfloat_of(narrow);
+  const float kept = tensor_.datatype == DataType::kFp16   ? float_of_half(small)
+                     : tensor_.datatype == DataType::kBf16 ? float_of_bfloat(small)
+                                                           : narrow;
+  if (std::isfinite(number) && !std::isfinite(kept))
     return wrong("a number out of range", cat("one of ", data_type_name(tensor_.datatype)));
-  if (tensor_.datatype == DataType::kFp16) {
-    append_raw(tensor_.bytes, half_of(narrow));
-  } else if (tensor_.datatype == DataType::kBf16) {
-    append_raw(tensor_.bytes, bfloat_of(narrow));
-  } else {
+  if (tensor_.datatype == DataType::kFp32) {
     append_raw(tensor_.bytes, narrow);
+  } else {
+    append_raw(tensor_.bytes, small);
   }
   return {};
 }
