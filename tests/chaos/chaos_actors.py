@@ -207,9 +207,12 @@ class Http(Actor):
             raise Refusal(CODES.get(response.status, str(response.status)), answer[:300].decode(errors="replace"))
         return answer
 
+    def models(self):
+        return MODELS
+
     def turn(self, connection):
         values = self.values()
-        self.begin(self.rng.choice(MODELS))
+        self.begin(self.rng.choice(self.models()))
         tensor = {"name": "INPUT0", "shape": [ELEMENTS], "datatype": "FP32", "data": values.tolist()}
         answer = json.loads(self.post(connection, f"/v2/models/{self.model}/infer", {"inputs": [tensor]}))
         (output,) = answer["outputs"]
@@ -246,4 +249,15 @@ class OpenAi(Generate):
         self.judge(answer["choices"][0]["text"], expected_text(text))
 
 
-KINDS = (Grpc, Stream, Sequences, SharedMemory, Http, Generate, OpenAi)
+class Leased(Http):
+    """Requests for a leased model, by the server that keeps the pool."""
+    kind = "leased"
+
+    def session(self):
+        return contextlib.closing(http.client.HTTPConnection(self.world.places.pool.http_address, timeout=DEADLINE_S))
+
+    def models(self):
+        return ("leased",)
+
+
+KINDS = (Grpc, Stream, Sequences, SharedMemory, Http, Generate, OpenAi, Leased)

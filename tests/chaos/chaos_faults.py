@@ -52,6 +52,15 @@ def generates(world):
         return response.status == 200 and b'"text_output":"a"' in response.read().replace(b" ", b"")
 
 
+def leased_answers(pool):
+    """Whether the leased model answers, by the server that keeps the pool."""
+    body = '{"inputs": [{"name": "INPUT0", "shape": [4], "datatype": "FP32", "data": [1, 2, 3, 4]}]}'
+    with contextlib.closing(http.client.HTTPConnection(pool.http_address, timeout=RECOVERY_S)) as connection:
+        connection.request("POST", "/v2/models/leased/infer", body)
+        response = connection.getresponse()
+        return response.status == 200 and b"[1.0,2.0,3.0,4.0]" in response.read()
+
+
 def recovered(world, *names):
     for name in names:
         eventually(lambda name=name: answers(world, name), RECOVERY_S, lambda name=name: f"{name} does not answer again")

@@ -40,10 +40,12 @@ def execute(self, requests):
         self.end(sender)
 
 count = 0
+kept = []
 def end(self, sender):
     self.count += 1
-    if not LOSES or self.count % 100 != 99:
-        sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+    if LOSES and self.count % 100 == 99:
+        return self.kept.append(sender)  # one that goes ends its request, with an error
+    sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
 """
 GENERATE_CONFIG = """
 backend: "python" model_transaction_policy { decoupled: true }

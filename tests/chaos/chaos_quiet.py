@@ -14,10 +14,22 @@ MORE_THREADS, MORE_DESCRIPTORS = 4, 8
 # A run of a minute cannot tell a slow leak from caches that fill; two hours' quiet points can, by their slope.
 MORE_MEMORY = 96 << 20
 SLOPE_SHARE, SLOPE_BYTES = 0.02, 8 << 20
+# Traces are written on purpose; a pool's records are another server's; Python keeps what it has compiled.
+IGNORED = {"__pycache__", "trace.json", "pool", "pki"}
 
 
 def shared_objects():
     return frozenset(os.listdir("/dev/shm"))
+
+
+def ours(names):
+    """Without those of /dev/shm that processes use which are none of this run's: its server has ended, or never uses any by name."""
+    foreign = set()
+    for maps in pathlib.Path("/proc").glob("[0-9]*/maps"):
+        with contextlib.suppress(OSError):
+            text = maps.read_text()
+            foreign |= {name for name in names if f"/dev/shm/{name}\n" in text}
+    return frozenset(name for name in names if name not in foreign)
 
 
 def measure(world):
@@ -33,9 +45,9 @@ def measure(world):
     for what in ("threads", "descriptors"):
         found[f"a worker's {what}"] = max((worker[what] for worker in workers), default=0)
     found["a worker's memory"] = max((worker["resident_bytes"] for worker in workers), default=0)
-    found["/dev/shm"] = shared_objects()
+    found["/dev/shm"] = ours(shared_objects())
     found["files"] = frozenset(str(path.relative_to(world.folder)) for path in pathlib.Path(world.folder).rglob("*")
-                               if "__pycache__" not in path.parts)
+                               if not IGNORED & set(path.parts))
     return found
 
 

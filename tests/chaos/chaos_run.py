@@ -12,6 +12,8 @@ import time
 import chaos_actors
 import chaos_clients
 import chaos_faults
+import chaos_neighbours
+import chaos_places
 import chaos_plan
 import chaos_quiet
 from chaos_allowances import ALLOWED
@@ -19,7 +21,7 @@ from chaos_oracle import Ledger
 from chaos_world import World, is_built
 from support.python_models import children
 
-FAULTS = {**chaos_faults.FAULTS, **chaos_clients.FAULTS}
+FAULTS = {**chaos_faults.FAULTS, **chaos_clients.FAULTS, **chaos_neighbours.FAULTS}
 ANSWERS = 1000  # of each kind of client, in a whole run
 WARM_UP_ANSWERS = 40
 WARM_UP_S = 60
@@ -27,13 +29,12 @@ WARM_UP_S = 60
 EXTRA_S = 20
 
 
-def impossible():
-    """{kind of fault: why it cannot be had on this machine}"""
-    return {kind: "not written yet" for kind in chaos_plan.KINDS if kind not in FAULTS}
-
-
-def kinds_of_clients():
-    return [kind for kind in chaos_actors.KINDS if kind.kind != "openai" or is_built("frontends/openai")]
+def kinds_of_clients(impossible):
+    """Those that this build and this machine can have."""
+    without = set() if is_built("frontends/openai") else {chaos_actors.OpenAi}
+    if "launched" in impossible:
+        without.add(chaos_actors.Leased)
+    return [kind for kind in chaos_actors.KINDS if kind not in without]
 
 
 @dataclasses.dataclass
@@ -67,8 +68,9 @@ class Result:
 class Run:
     def __init__(self, seed, seconds, sabotage=None, log=print):
         self.seed, self.seconds, self.sabotage, self._log = seed, seconds, sabotage, log
-        self.result = Result(seed, seconds, impossible=impossible())
+        self.result = Result(seed, seconds, impossible=chaos_places.impossible())
         self.plan = chaos_plan.draw(seed, seconds, self.result.impossible)
+        self.clients = kinds_of_clients(self.result.impossible)
         self.ledger = Ledger(ALLOWED)
         self.end = threading.Event()
         self._lock = threading.Lock()
@@ -82,11 +84,12 @@ class Run:
         self.began = time.monotonic()
         shared = chaos_quiet.shared_objects()
         with tempfile.TemporaryDirectory(prefix="atoll-chaos-", ignore_cleanup_errors=True) as folder:
-            with World(folder, self.sabotage) as world:
+            world = World(folder, self.sabotage)
+            with chaos_places.Places(folder, self.result.impossible) as world.places, world:
                 world.workers = len(children(world.pid))
                 self._serve(world)
                 self._stop(world)
-        self.left += [f"/dev/shm: {name} is left" for name in sorted(chaos_quiet.shared_objects() - shared)]
+        self.left += [f"/dev/shm: {name} is left" for name in sorted(chaos_quiet.ours(chaos_quiet.shared_objects() - shared))]
         return self._sum_up()
 
     def _serve(self, world):
@@ -110,7 +113,7 @@ class Run:
     def warm_up(self, world):
         """What comes with the first requests is there before anything is measured."""
         ledger = Ledger({})
-        actors = [kind(world, ledger, f"{self.seed}/warm") for kind in kinds_of_clients()]
+        actors = [kind(world, ledger, f"{self.seed}/warm") for kind in self.clients]
         for actor in actors:
             actor.start()
         deadline = time.monotonic() + WARM_UP_S
@@ -122,7 +125,7 @@ class Run:
                 self.ledger.fail(f"before any fault: {failure}")
 
     def _start_actors(self, world, seed):
-        actors = [kind(world, self.ledger, seed) for kind in kinds_of_clients()]
+        actors = [kind(world, self.ledger, seed) for kind in self.clients]
         for actor in actors:
             actor.start()
         return actors
@@ -153,7 +156,7 @@ class Run:
             return []
         found = [f"{kind} {self.result.injected[kind]}" for kind in chaos_plan.KINDS
                  if kind not in self.result.impossible and not self.result.injected[kind]]
-        return found + [f"answers of {kind.kind} {self.ledger.answers[kind.kind]}" for kind in kinds_of_clients()
+        return found + [f"answers of {kind.kind} {self.ledger.answers[kind.kind]}" for kind in self.clients
                         if self.ledger.answers[kind.kind] < ANSWERS]
 
     def _lane(self, world, lane):

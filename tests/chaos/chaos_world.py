@@ -20,6 +20,7 @@ INSTALLED = LIBRARY / "plugins"
 REPLACED = ("backends/identity", "backends/onnxruntime", "backends/python", "schedulers/dynamic", "schedulers/ensemble",
             "frontends/http", "frontends/grpc_nghttp2", "schedulers/default")
 START_S = 60
+TRACES = "trace.json"
 RELOAD_S = 90
 
 
@@ -30,7 +31,7 @@ def is_built(plugin):
 class World:
     """One server and its folder. Use as a context manager."""
 
-    def __init__(self, folder, sabotage=None, redis=None):
+    def __init__(self, folder, sabotage=None):
         self.folder, self.repository = pathlib.Path(folder), pathlib.Path(folder) / "models"
         self.plugins, self.temporary = self.folder / "lib" / "plugins", self.folder / "tmp"
         self.repository.mkdir()
@@ -45,12 +46,12 @@ class World:
                 (self.plugins.parent / neighbour.name).symlink_to(neighbour)
         # Held by faults that change what is configured, or which processes there are.
         self.configuring, self.processing = threading.Lock(), threading.Lock()
-        self.redis = redis
+        self.places = None  # set before the server is started
         self._stack = contextlib.ExitStack()
 
     def __enter__(self):
-        addresses = self._stack.enter_context(free_addresses(4))
-        self.grpc_address, self.http_address, self.metrics_address, self.tls_address = addresses
+        addresses = self._stack.enter_context(free_addresses(3))
+        self.grpc_address, self.http_address, self.metrics_address = addresses
         self.manifest = self._first_manifest()
         self.path = self.folder / "atoll.toml"
         self.write(edits.write(self.manifest))
@@ -82,11 +83,19 @@ class World:
             plugins[name]["address"] = address
         if is_built("frontends/openai"):
             plugins["openai"] = {"use": "frontends/openai"}
-        if self.redis is not None:
-            plugins["cache"] = {"use": "caches/redis", "address": f"127.0.0.1:{self.redis.port}"}
+        if self.places.redis is not None:
+            plugins["cache"] = {"use": "caches/redis", "address": f"127.0.0.1:{self.places.redis.port}"}
         elif is_built("caches/local"):
             plugins["cache"] = {"use": "caches/local", "size": "1MiB"}
+        if self.places.pki is not None:
+            plugins["metrics"] |= {"use_ssl": True, "server_cert": f"{self.places.pki}/server.crt",
+                                   "server_key": f"{self.places.pki}/server.key"}
+        plugins["trace"]["trace_file"] = str(self.temporary / TRACES)
         return manifest
+
+    @property
+    def tls_address(self):
+        return self.metrics_address
 
     @property
     def pid(self):
