@@ -12,6 +12,7 @@ from support.waiting import eventually
 from tritonclient.utils import InferenceServerException
 
 FULL_S = 1.0
+SENT_CONFIG = '{"backend":"onnxruntime"}'
 TRACED = 50  # requests of a full disk
 
 
@@ -70,26 +71,35 @@ def fill(file):
             ballast.write(bytes(1 << 20))
 
 
+def sent_files():
+    return {"file:1/model.onnx": models.onnx_add(9)}
+
+
+def load_files(world):
+    """A model of files that the client sends comes, is asked, and goes."""
+    with world.client() as client:
+        client.load_model("polled", config=SENT_CONFIG, files=sent_files(), client_timeout=RECOVERY_S)
+        recovered(world, "polled")
+        client.unload_model("polled", client_timeout=RECOVERY_S)
+        eventually(lambda: not client.is_model_ready("polled"), RECOVERY_S)
+
+
 def disk(site):
     """Where traces and clients' files go is full: serving goes on, a load fails or not, and afterwards it is done."""
     world = site.world
     ballast = world.places.disk / "ballast"
-    files = {"file:1/model.onnx": models.onnx_add(9)}
     with world.configuring, world.client() as client:
         try:
             fill(ballast)
             client.update_trace_settings(None, {"trace_level": ["TIMESTAMPS"], "trace_rate": "1", "trace_count": str(TRACED)})
             with contextlib.suppress(InferenceServerException):
-                client.load_model("polled", config='{"backend":"onnxruntime"}', files=files, client_timeout=RECOVERY_S)
+                client.load_model("polled", config=SENT_CONFIG, files=sent_files(), client_timeout=RECOVERY_S)
             recovered(world, "echo", "add")
             site.end.wait(FULL_S)
         finally:
             ballast.unlink(missing_ok=True)
         client.update_trace_settings(None, {"trace_level": ["OFF"]})
-        client.load_model("polled", config='{"backend":"onnxruntime"}', files=files, client_timeout=RECOVERY_S)
-        recovered(world, "polled")
-        client.unload_model("polled", client_timeout=RECOVERY_S)
-        eventually(lambda: not client.is_model_ready("polled"), RECOVERY_S)
+        load_files(world)
     return f"{world.places.disk}"
 
 

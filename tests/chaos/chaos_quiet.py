@@ -22,6 +22,11 @@ def shared_objects():
     return frozenset(os.listdir("/dev/shm"))
 
 
+def temporary(world):
+    """What is in the server's folder for temporary files, which are gone when it has ended."""
+    return sorted(path.name for path in world.temporary.iterdir() if path.name not in IGNORED)
+
+
 def ours(names):
     """Without those of /dev/shm that processes use which are none of this run's: its server has ended, or never uses any by name."""
     foreign = set()

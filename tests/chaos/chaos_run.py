@@ -120,6 +120,8 @@ class Run:
         while min(ledger.answers[actor.kind] for actor in actors) < WARM_UP_ANSWERS and time.monotonic() < deadline:
             time.sleep(0.05)
         self._end_actors(actors)
+        if "disk" not in self.result.impossible:
+            chaos_neighbours.load_files(world)  # the server keeps a folder for what clients send, from the first time on
         for failure in ledger.failures:
             if self.sabotage is None:
                 self.ledger.fail(f"before any fault: {failure}")
@@ -188,7 +190,9 @@ class Run:
         if code is None:
             with contextlib.suppress(Exception):
                 code = world.stop()
-        if code != 0:
+        if code == 0:
+            self.left += [f"files: {name} is left at the end" for name in chaos_quiet.temporary(world)]
+        else:
             self.result.deaths += 1
             self.log(f"the server ended with {code}; its log's end:\n" + "\n".join(world.server.lines[-40:]))
 
