@@ -5,11 +5,15 @@ import pathlib
 import resource
 import socket
 
+import numpy as np
+from chaos_actors import grpc_tensor, refusal_of
 from chaos_faults import RECOVERY_S, recovered
+from chaos_oracle import DEADLINE_S, NO_ANSWER, expected, same
 from support.server import usage
 
 MIB = 1 << 20
 LIMIT_S = 1.5
+SIZES = (4, 1000, 60_000, 250_000, 700_000, 2_000_000, 4_000_000, 4, 4_000_000, 700_000, 4)  # values, of 4 bytes
 # What comes to the ports of HTTP and gRPC; each line ends in an answer, or in a closed connection.
 HOSTILE = (
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(200),
@@ -105,6 +109,22 @@ def descriptors(site):
     return f"{more} more than {before}"
 
 
+def ask_for_much(site):
+    """Requests of more and more bytes: each is answered rightly, or refused. Returns how many are."""
+    refused = 0
+    for size in SIZES:
+        values = np.arange(size, dtype=np.float32)
+        try:
+            with site.world.client() as client:
+                result = client.infer("wide", [grpc_tensor(values)], client_timeout=DEADLINE_S)
+        except Exception as error:
+            assert refusal_of(error).code != NO_ANSWER, error
+            refused += 1
+        else:
+            assert same(result.as_numpy("OUTPUT0"), expected("wide", values)), f"wide: a wrong answer of {size} values"
+    return refused
+
+
 def memory(site):
     """As much address space as the server has, and a little."""
     world = site.world
@@ -115,11 +135,11 @@ def memory(site):
         more = site.rng.randint(1, 16)
         try:
             resource.prlimit(world.pid, resource.RLIMIT_AS, (mapped + more * MIB, hard))
-            site.end.wait(LIMIT_S)
+            refused = ask_for_much(site)
         finally:
             resource.prlimit(world.pid, resource.RLIMIT_AS, (soft, hard))
-        recovered(world, "echo", "py")
-    return f"{more} MiB more than {mapped // MIB}"
+        recovered(world, "echo", "py", "wide")
+    return f"{more} MiB more than {mapped // MIB}; {refused} of {len(SIZES)} large requests were refused"
 
 
 FAULTS = {"slow": slow, "half-closed": half_closed, "hostile": hostile, "descriptors": descriptors, "memory": memory}

@@ -61,6 +61,7 @@ def write(repository, sabotage=None):
     models.write_model(repository, "echo", models.identity_config("echo", dims=(ELEMENTS,), extra="instance_group { count: 2 }"))
     models.write_model(repository, "cached", models.identity_config(
         "cached", dims=(ELEMENTS,), extra="response_cache { enable: true }"))
+    models.write_model(repository, "wide", models.identity_config("wide", dims=(-1,)))
     models.write_add(repository, "add", 1)
     models.write_model(repository, "dyn", 'backend: "onnxruntime" max_batch_size: 0 dynamic_batching { }',
                        files={"model.onnx": models.onnx_add(2)})
@@ -75,4 +76,4 @@ def write(repository, sabotage=None):
             f"{name} {{ }} max_sequence_idle_microseconds: 600000000"), files={"model.onnx": models.onnx_accumulate()})
 
 
-LOADED = ("echo", "cached", "add", "dyn", "pipe", "py", "gen", "direct", "oldest")
+LOADED = ("echo", "wide", "cached", "add", "dyn", "pipe", "py", "gen", "direct", "oldest")

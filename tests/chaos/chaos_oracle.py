@@ -20,6 +20,7 @@ CONNECTION = "CONNECTION"
 MEANINGS = {
     "echo": lambda values: values,
     "echo2": lambda values: values,
+    "wide": lambda values: values,
     "cached": lambda values: values,
     "leased": lambda values: values,
     "add": lambda values: values + np.float32(1),

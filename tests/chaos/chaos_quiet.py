@@ -8,7 +8,7 @@ import time
 from support.python_models import children
 from support.server import usage
 
-SETTLES_S = 40  # idle connections and drained instances go by themselves
+SETTLES_S = 20  # idle connections and drained instances go by themselves
 # Worker threads of pools and kept buffers come with use; a leak of a run is more than these.
 MORE_THREADS, MORE_DESCRIPTORS = 4, 8
 # A run of a minute cannot tell a slow leak from caches that fill; two hours' quiet points can, by their slope.

@@ -26,7 +26,7 @@ ANSWERS = 1000  # of each kind of client, in a whole run
 WARM_UP_ANSWERS = 40
 WARM_UP_S = 60
 # How much longer a run may take until each kind of fault has happened and each client has its answers, on a slow machine.
-EXTRA_S = 20
+EXTRA_S = 15
 
 
 def kinds_of_clients(impossible):
