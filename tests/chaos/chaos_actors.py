@@ -109,7 +109,8 @@ class Stream(Actor):
     def turn(self, client):
         answers = queue.Queue()
         self.begin(self.rng.choice(("echo", "add", "py")))
-        client.start_stream(lambda result, error: answers.put((result, error)))
+        # With this an error ends the stream with its code; else a stream goes on, and says only the error's text.
+        client.start_stream(lambda result, error: answers.put((result, error)), headers={"triton_grpc_error": "true"})
         asked = []
         try:
             for i in range(STREAMED + UNDER_WAY):

@@ -20,6 +20,7 @@ INSTALLED = LIBRARY / "plugins"
 REPLACED = ("backends/identity", "backends/onnxruntime", "backends/python", "schedulers/dynamic", "schedulers/ensemble",
             "frontends/http", "frontends/grpc_nghttp2", "schedulers/default")
 START_S = 60
+DRAIN = "15s"  # less than the default: with a request that is never answered an end takes all of it
 TRACES = "trace.json"
 RELOAD_S = 90
 
@@ -73,7 +74,7 @@ class World:
 
     def _first_manifest(self):
         manifest = edits.read(DEFAULT_MANIFEST.read_text())
-        manifest["atoll"]["plugin_path"] = [str(self.plugins)]
+        manifest["atoll"] |= {"plugin_path": [str(self.plugins)], "drain_timeout": DRAIN}
         plugins = manifest["plugin"]
         plugins["repository"]["paths"] = [str(self.repository)]
         plugins["control"] = {"use": "control/explicit", "load_model": list(chaos_models.LOADED)}
