@@ -3,8 +3,6 @@
 import re
 import shutil
 import signal
-import socket
-import subprocess
 import urllib.request
 
 import numpy as np
@@ -12,51 +10,11 @@ import pytest
 import tritonclient.grpc as grpcclient
 from support import models
 from support.busy import BusyClients
+from support.redis import Redis
 from support.server import DEFAULT_MANIFEST, Server
 from support.waiting import eventually
 
 CACHED = "response_cache { enable: true }\n"
-
-
-class Redis:
-    """A redis-server on the loopback that keeps nothing on disk."""
-
-    def __init__(self, *arguments):
-        self.arguments = arguments
-        self.port = 0
-        self.start()
-
-    def start(self):
-        for _ in range(20):
-            port = self.port or free_port()
-            self.process = subprocess.Popen(
-                ["redis-server", "--bind", "127.0.0.1", "--port", str(port), "--save", "", "--daemonize", "no", *self.arguments],
-                stdout=subprocess.PIPE, text=True)
-            if any("Ready to accept connections" in line for line in iter(self.process.stdout.readline, "")):
-                self.port = port
-                return
-            self.process.wait()
-        raise AssertionError("redis-server does not start")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.kill()
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
-
-    def command(self, *words):
-        return subprocess.run(["redis-cli", "-p", str(self.port), *words], capture_output=True, text=True, check=True).stdout.strip()
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def settings(redis, *more):

@@ -1,0 +1,132 @@
+"""The faults of what a server uses: its repository, Redis, launched servers, the disk, certificates."""
+
+import contextlib
+import os
+import shutil
+import signal
+import ssl
+
+from chaos_faults import RECOVERY_S, leased_answers, recovered
+from support import models, pki
+from support.waiting import eventually
+from tritonclient.utils import InferenceServerException
+
+FULL_S = 1.0
+SENT_CONFIG = '{"backend":"onnxruntime"}'
+TRACED = 50  # requests of a full disk
+
+
+def poll(site):
+    """The control plugin is exchanged for one that polls, a model comes and goes, and it is exchanged back."""
+    world = site.world
+    with world.configuring:
+        control = world.manifest["plugin"]["control"]
+        folder = world.repository / "polled"
+        try:
+            world.manifest["plugin"]["control"] = {"use": "control/poll", "interval": "200ms", "settle_time": "100ms"}
+            world.reload()
+            models.write_add(world.repository, "polled", 9)
+            recovered(world, "polled")
+            shutil.rmtree(folder)
+            with world.client() as client:
+                eventually(lambda: not client.is_model_ready("polled"), RECOVERY_S)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            world.manifest["plugin"]["control"] = control
+            world.reload()
+    return "a model came and went"
+
+
+def redis(site):
+    """Requests are computed while it is away."""
+    server = site.world.places.redis
+    with site.world.processing:
+        away_s = site.rng.uniform(0, 2)
+        server.kill()
+        try:
+            recovered(site.world, "cached")
+            site.end.wait(away_s)
+        finally:
+            server.start()
+        recovered(site.world, "cached")
+    return f"away for {away_s:.1f} s"
+
+
+def launched(site):
+    """An instance of a pool: its lease is served again, by the next one."""
+    pool = site.world.places.pool
+    with site.world.processing:
+        (pid,) = pool.pools.processes()
+        os.kill(pid, signal.SIGKILL)
+        eventually(lambda: pool.pools.processes() and pid not in pool.pools.processes(), RECOVERY_S,
+                   lambda: f"no instance in place of {pid}; the log:\n{pool.pools.server.log[-1000:]}")
+        for _ in range(3):
+            eventually(lambda: leased_answers(pool), RECOVERY_S, lambda: "the leased model does not answer again")
+    return f"instance {pid}"
+
+
+def fill(file):
+    with contextlib.suppress(OSError), open(file, "wb", buffering=0) as ballast:
+        while True:
+            ballast.write(bytes(1 << 20))
+
+
+def sent_files():
+    return {"file:1/model.onnx": models.onnx_add(9)}
+
+
+def load_files(world):
+    """A model of files that the client sends comes, is asked, and goes."""
+    with world.client() as client:
+        client.load_model("polled", config=SENT_CONFIG, files=sent_files(), client_timeout=RECOVERY_S)
+        recovered(world, "polled")
+        client.unload_model("polled", client_timeout=RECOVERY_S)
+        eventually(lambda: not client.is_model_ready("polled"), RECOVERY_S)
+
+
+def disk(site):
+    """Where traces and clients' files go is full: serving goes on, a load fails or not, and afterwards it is done."""
+    world = site.world
+    ballast = world.places.disk / "ballast"
+    with world.configuring, world.client() as client:
+        try:
+            fill(ballast)
+            client.update_trace_settings(None, {"trace_level": ["TIMESTAMPS"], "trace_rate": "1", "trace_count": str(TRACED)})
+            with contextlib.suppress(InferenceServerException):
+                client.load_model("polled", config=SENT_CONFIG, files=sent_files(), client_timeout=RECOVERY_S)
+            recovered(world, "echo", "add")
+            site.end.wait(FULL_S)
+        finally:
+            ballast.unlink(missing_ok=True)
+        client.update_trace_settings(None, {"trace_level": ["OFF"]})
+        load_files(world)
+    return f"{world.places.disk}"
+
+
+def presented(world):
+    """The certificate that a new connection is shown, or None if there is none."""
+    host, port = world.tls_address.rsplit(":", 1)
+    try:
+        return ssl.get_server_certificate((host, int(port)), timeout=RECOVERY_S)
+    except OSError:
+        return None
+
+
+def certificates(site):
+    """New ones are there without a reload, and each connection gets one or the other."""
+    world = site.world
+    with world.configuring:
+        before = presented(world)
+        assert before, "no certificate before it was exchanged"
+        pki.sign(world.places.pki, "server")
+        new = (world.places.pki / "server.crt").read_text().strip()
+
+        def is_presented():
+            now = presented(world)
+            assert now, "no certificate while it was exchanged"
+            return now.strip() == new
+        eventually(is_presented, RECOVERY_S, lambda: "the new certificate is not presented")
+    return "the server's"
+
+
+FAULTS = {"poll": poll, "redis": redis, "launched": launched, "disk": disk, "certificates": certificates}

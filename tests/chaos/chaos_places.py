@@ -1,0 +1,114 @@
+"""What a run has beside the server: a small disk, Redis, certificates, a server that keeps a pool. Each may be impossible here."""
+
+import contextlib
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import chaos_models
+from chaos_world import is_built
+from support import models, pki
+from support.pools import Pools
+from support.redis import Redis
+from support.server import BUILD
+
+DISK_BYTES = 64 << 20
+POOL_PLUGINS = ("pools/leases", "launchers/process", "placement/best_fit", "control/explicit", "backends/identity")
+
+
+def mount(folder):
+    """Makes the folder a disk of its own that is small. Raises CalledProcessError where that is not allowed."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES},mode=755", "tmpfs", str(folder)], check=True,
+                   capture_output=True)
+
+
+def unmount(folder):
+    subprocess.run(["umount", "-l", str(folder)], check=True, capture_output=True)
+
+
+def _can_mount():
+    if shutil.which("mount") is None:
+        return False
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            mount(folder)
+        except (subprocess.CalledProcessError, OSError):
+            return False
+        unmount(folder)
+        return True
+
+
+def impossible():
+    """{kind of fault: why it cannot be had on this machine}"""
+    found = {}
+    if shutil.which("redis-server") is None:
+        found["redis"] = "no redis-server"
+    elif not is_built("caches/redis"):
+        found["redis"] = "caches/redis is not built"
+    if not is_built("control/poll"):
+        found["poll"] = "control/poll is not built"
+    if not (BUILD / "bin" / "tritonserver").exists():
+        found["launched"] = "bin/tritonserver is not built"
+    elif missing := [plugin for plugin in POOL_PLUGINS if not is_built(plugin)]:
+        found["launched"] = f"{missing[0]} is not built"
+    if shutil.which("openssl") is None:
+        found["certificates"] = "no openssl"
+    if not _can_mount():
+        found["disk"] = "no mount"
+    found["clock"] = "no libfaketime" if shutil.which("faketime") is None else "not written"
+    return found
+
+
+class Pool:
+    """A server that keeps a pool, with one model leased for the whole run."""
+
+    def __init__(self, folder):
+        folder.mkdir()
+        models.write_model(folder / "models", "leased", models.identity_config("leased", dims=(chaos_models.ELEMENTS,)))
+        self.pools = Pools(folder, folder / "models")
+
+    def __enter__(self):
+        try:
+            self.pools.start()
+            self.pools.create("chaos", max_instances=2)
+            self.pools.acquire("leased", pool="chaos", duration="24h")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    @property
+    def http_address(self):
+        return self.pools.server.http_address
+
+    def __exit__(self, *_):
+        self.pools.close()
+
+
+class Places:
+    """All that is possible. Use as a context manager, around the server."""
+
+    def __init__(self, folder, unavailable):
+        self.folder, self._unavailable = pathlib.Path(folder), unavailable
+        self.redis = self.pki = self.pool = self.disk = None
+
+    def __enter__(self):
+        with contextlib.ExitStack() as stack:
+            if "redis" not in self._unavailable:
+                self.redis = stack.enter_context(Redis())
+            if "disk" not in self._unavailable:
+                self.disk = self.folder / "tmp"
+                mount(self.disk)
+                stack.callback(unmount, self.disk)
+            if "certificates" not in self._unavailable:
+                self.pki = self.folder / "pki"
+                self.pki.mkdir()
+                pki.make_pki(self.pki)
+            if "launched" not in self._unavailable:
+                self.pool = stack.enter_context(Pool(self.folder / "pool"))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_):
+        self._stack.close()

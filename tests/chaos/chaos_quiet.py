@@ -1,0 +1,86 @@
+"""What a server holds when nobody asks it for anything, and what of it is more than before."""
+
+import contextlib
+import os
+import pathlib
+import time
+
+from support.python_models import children
+from support.server import usage
+
+SETTLES_S = 20  # idle connections and drained instances go by themselves
+# Worker threads of pools and kept buffers come with use; a leak of a run is more than these.
+MORE_THREADS, MORE_DESCRIPTORS = 4, 8
+# A run of a minute cannot tell a slow leak from caches that fill; two hours' quiet points can, by their slope.
+MORE_MEMORY = 96 << 20
+SLOPE_SHARE, SLOPE_BYTES = 0.02, 8 << 20
+# Traces are written on purpose; a pool's records are another server's; Python keeps what it has compiled.
+IGNORED = {"__pycache__", "trace.json", "pool", "pki"}
+
+
+def shared_objects():
+    return frozenset(os.listdir("/dev/shm"))
+
+
+def temporary(world):
+    """What is in the server's folder for temporary files, which are gone when it has ended."""
+    return sorted(path.name for path in world.temporary.iterdir() if path.name not in IGNORED)
+
+
+def ours(names):
+    """Without those of /dev/shm that processes use which are none of this run's: its server has ended, or never uses any by name."""
+    foreign = set()
+    for maps in pathlib.Path("/proc").glob("[0-9]*/maps"):
+        with contextlib.suppress(OSError):
+            text = maps.read_text()
+            foreign |= {name for name in names if f"/dev/shm/{name}\n" in text}
+    return frozenset(name for name in names if name not in foreign)
+
+
+def measure(world):
+    """{what: number, or names}"""
+    own = usage(world.pid)
+    found = {"threads": own["threads"], "descriptors": own["descriptors"], "memory": own["resident_bytes"]}
+    workers = []
+    for child in children(world.pid):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            workers.append(usage(child))
+    found["processes"] = len(workers)
+    # Only the most of any worker: which one is which changes whenever one is started anew.
+    for what in ("threads", "descriptors"):
+        found[f"a worker's {what}"] = max((worker[what] for worker in workers), default=0)
+    found["a worker's memory"] = max((worker["resident_bytes"] for worker in workers), default=0)
+    found["/dev/shm"] = ours(shared_objects())
+    found["files"] = frozenset(str(path.relative_to(world.folder)) for path in pathlib.Path(world.folder).rglob("*")
+                               if not IGNORED & set(path.parts))
+    return found
+
+
+def more_than(before, now):
+    """What is left, in words; empty: nothing."""
+    left = []
+    for what, value in now.items():
+        old = before[what]
+        if isinstance(value, frozenset):
+            left += [f"{what}: {name} is left" for name in sorted(value - old)]
+        elif value > old + _slack(what):
+            left.append(f"{what}: {value}, before {old}")
+        elif what == "processes" and value < old:
+            left.append(f"{what}: {value}, before {old}")
+    return left
+
+
+def _slack(what):
+    if what.endswith("memory"):
+        return MORE_MEMORY
+    return MORE_THREADS if what.endswith("threads") else MORE_DESCRIPTORS if what.endswith("descriptors") else 0
+
+
+def left(world, before):
+    """As more_than(), once it is empty or has had its time."""
+    deadline = time.monotonic() + SETTLES_S
+    while True:
+        found = more_than(before, measure(world))
+        if not found or time.monotonic() > deadline:
+            return found
+        time.sleep(0.2)

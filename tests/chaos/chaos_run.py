@@ -1,0 +1,216 @@
+"""One run: a server, clients of every kind, and faults against both of them, as the plan says."""
+
+import collections
+import contextlib
+import dataclasses
+import random
+import signal
+import tempfile
+import threading
+import time
+
+import chaos_actors
+import chaos_clients
+import chaos_faults
+import chaos_neighbours
+import chaos_places
+import chaos_plan
+import chaos_quiet
+from chaos_allowances import ALLOWED
+from chaos_oracle import Ledger
+from chaos_world import World, is_built
+from support.python_models import children
+
+FAULTS = {**chaos_faults.FAULTS, **chaos_clients.FAULTS, **chaos_neighbours.FAULTS}
+ANSWERS = 1000  # of each kind of client, in a whole run
+WARM_UP_ANSWERS = 40
+WARM_UP_S = 60
+# How much longer a run may take until each kind of fault has happened and each client has its answers, on a slow machine.
+EXTRA_S = 15
+
+
+def kinds_of_clients(impossible):
+    """Those that this build and this machine can have."""
+    without = set() if is_built("frontends/openai") else {chaos_actors.OpenAi}
+    if "launched" in impossible:
+        without.add(chaos_actors.Leased)
+    return [kind for kind in chaos_actors.KINDS if kind not in without]
+
+
+@dataclasses.dataclass
+class Result:
+    seed: int
+    seconds: float
+    right: int = 0
+    documented: int = 0
+    wrong: int = 0
+    deaths: int = 0
+    left: int = 0
+    injected: collections.Counter = dataclasses.field(default_factory=collections.Counter)
+    impossible: dict = dataclasses.field(default_factory=dict)
+    too_few: list = dataclasses.field(default_factory=list)
+
+    @property
+    def held(self):
+        return not (self.wrong or self.deaths or self.left or self.too_few)
+
+    def __str__(self):
+        injected = ", ".join(f"{kind} {self.injected[kind]}" for kind in chaos_plan.KINDS if kind not in self.impossible)
+        line = (f"chaos: seed {self.seed}, {self.seconds:g} s: {self.right} right, {self.documented} documented errors, "
+                f"{self.wrong} wrong, {self.deaths} deaths, {self.left} left; injected: {injected}")
+        if self.impossible:
+            line += "; not possible here: " + ", ".join(f"{kind} ({why})" for kind, why in self.impossible.items())
+        if self.too_few:
+            line += "; too few: " + ", ".join(self.too_few)
+        return line
+
+
+class Run:
+    def __init__(self, seed, seconds, sabotage=None, log=print):
+        self.seed, self.seconds, self.sabotage, self._log = seed, seconds, sabotage, log
+        self.result = Result(seed, seconds, impossible=chaos_places.impossible())
+        self.plan = chaos_plan.draw(seed, seconds, self.result.impossible)
+        self.clients = kinds_of_clients(self.result.impossible)
+        self.ledger = Ledger(ALLOWED)
+        self.end = threading.Event()
+        self._lock = threading.Lock()
+        self.left = []
+
+    def log(self, text):
+        with self._lock:
+            self._log(f"{time.monotonic() - self.began:8.2f} s  {text}", flush=True)
+
+    def go(self):
+        self.began = time.monotonic()
+        shared = chaos_quiet.shared_objects()
+        with tempfile.TemporaryDirectory(prefix="atoll-chaos-", ignore_cleanup_errors=True) as folder:
+            world = World(folder, self.sabotage)
+            with chaos_places.Places(folder, self.result.impossible) as world.places, world:
+                world.workers = len(children(world.pid))
+                self._serve(world)
+                self._stop(world)
+        self.left += [f"/dev/shm: {name} is left" for name in sorted(chaos_quiet.ours(chaos_quiet.shared_objects() - shared))]
+        return self._sum_up()
+
+    def _serve(self, world):
+        self.warm_up(world)
+        before = chaos_quiet.measure(world)
+        self.log(f"quiet before: {_brief(before)}")
+        self.started = time.monotonic()
+        actors = self._start_actors(world, self.seed)
+        lanes = [threading.Thread(target=self._lane, args=(world, lane), daemon=True) for lane in chaos_plan.LANES]
+        for lane in lanes:
+            lane.start()
+        self._wait(world, lanes)
+        self.end.set()
+        for lane in lanes:
+            lane.join()
+        self._end_actors(actors)
+        if world.server.process.poll() is None:
+            self.left += chaos_quiet.left(world, before)
+            self.log(f"quiet after: {_brief(chaos_quiet.measure(world))}")
+
+    def warm_up(self, world):
+        """What comes with the first requests is there before anything is measured."""
+        ledger = Ledger({})
+        actors = [kind(world, ledger, f"{self.seed}/warm") for kind in self.clients]
+        for actor in actors:
+            actor.start()
+        deadline = time.monotonic() + WARM_UP_S
+        while min(ledger.answers[actor.kind] for actor in actors) < WARM_UP_ANSWERS and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self._end_actors(actors)
+        if "disk" not in self.result.impossible:
+            chaos_neighbours.load_files(world)  # the server keeps a folder for what clients send, from the first time on
+        for failure in ledger.failures:
+            if self.sabotage is None:
+                self.ledger.fail(f"before any fault: {failure}")
+
+    def _start_actors(self, world, seed):
+        actors = [kind(world, self.ledger, seed) for kind in self.clients]
+        for actor in actors:
+            actor.start()
+        return actors
+
+    def _end_actors(self, actors):
+        for actor in actors:
+            actor.end.set()
+        for actor in actors:
+            actor.join(2 * chaos_faults.RECOVERY_S)
+            if actor.is_alive():
+                self.ledger.fail(f"{actor.kind}: its client does not end")
+
+    def _elapsed(self):
+        return time.monotonic() - self.started
+
+    def _wait(self, world, lanes):
+        """Until the time is over; a little longer while something that the run has to have is missing."""
+        while self._elapsed() < self.seconds + EXTRA_S:
+            if world.server.process.poll() is not None:
+                return
+            if self._elapsed() >= self.seconds and not self._missing():
+                return
+            time.sleep(0.1)
+
+    def _missing(self):
+        """What a whole run has to have and this one has not, in words."""
+        if self.seconds < chaos_plan.WHOLE_RUN_S:
+            return []
+        found = [f"{kind} {self.result.injected[kind]}" for kind in chaos_plan.KINDS
+                 if kind not in self.result.impossible and not self.result.injected[kind]]
+        return found + [f"answers of {kind.kind} {self.ledger.answers[kind.kind]}" for kind in self.clients
+                        if self.ledger.answers[kind.kind] < ANSWERS]
+
+    def _lane(self, world, lane):
+        for injection in self.plan:
+            if injection.lane != lane:
+                continue
+            self.end.wait(max(0.0, injection.at_s - self._elapsed()))
+            if self.end.is_set():
+                return
+            self._inject(world, injection)
+
+    def _inject(self, world, injection):
+        site = chaos_faults.Site(world, self.ledger, random.Random(injection.seed), self.end)
+        window = self.ledger.fault(injection.kind)
+        try:
+            what = FAULTS[injection.kind](site)
+        except Exception as error:
+            if world.server.process.poll() is None:
+                self.ledger.fail(f"{injection.kind}: {type(error).__name__}: {str(error)[:1500]}")
+            what = "FAILED"
+        finally:
+            self.ledger.close(window)
+        with self._lock:
+            self.result.injected[injection.kind] += 1
+        self.log(f"{injection.kind}: {what} (took {window.ended - window.began:.2f} s)")
+
+    def _stop(self, world):
+        code = world.server.process.poll()
+        if code is None:
+            with contextlib.suppress(Exception):
+                code = world.stop()
+        if code == 0:
+            self.left += [f"files: {name} is left at the end" for name in chaos_quiet.temporary(world)]
+        else:
+            self.result.deaths += 1
+            self.log(f"the server ended with {code}; its log's end:\n" + "\n".join(world.server.lines[-40:]))
+
+    def _sum_up(self):
+        result = self.result
+        result.right, result.wrong = self.ledger.right, self.ledger.wrong
+        result.documented, result.left = sum(self.ledger.documented.values()), len(self.left)
+        result.too_few = self._missing()
+        for client, count in sorted(self.ledger.answers.items()):
+            self.log(f"answers of {client}: {count}")
+        for (fault, client, code), count in sorted(self.ledger.documented.items()):
+            self.log(f"documented by {fault}: {client} {code} {count}")
+        for failure in self.ledger.failures:
+            self.log(f"WRONG: {failure}")
+        for one in self.left:
+            self.log(f"LEFT: {one}")
+        return result
+
+
+def _brief(measured):
+    return ", ".join(f"{what} {len(value) if isinstance(value, frozenset) else value}" for what, value in measured.items())

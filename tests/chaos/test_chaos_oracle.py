@@ -1,0 +1,94 @@
+"""What a run notices: answers that are wrong, late or missing, errors that nothing excuses, and what is left."""
+
+import time
+
+import chaos_oracle
+import chaos_quiet
+import numpy as np
+import pytest
+from chaos_allowances import ALLOWED
+from chaos_oracle import CONNECTION, NO_ANSWER, Ledger, Refusal, expected, expected_text
+from chaos_plan import KINDS
+from chaos_run import Result
+
+GIVEN = np.array([1, 2, 3, 4], np.float32)
+
+
+@pytest.fixture
+def ledger():
+    return Ledger(ALLOWED)
+
+
+def test_the_right_answer_counts(ledger):
+    ledger.answered("grpc", "py", time.monotonic(), GIVEN + np.float32(5), expected("py", GIVEN))
+    assert (ledger.right, ledger.wrong, dict(ledger.answers)) == (1, 0, {"grpc": 1})
+
+
+@pytest.mark.parametrize("found", [GIVEN + np.float32(6), GIVEN, (GIVEN + np.float32(5))[:3], (GIVEN + 5).astype(np.float64), None,
+                                   (GIVEN + np.float32(5)).reshape(2, 2)])
+def test_a_wrong_answer_is_noticed(ledger, found):
+    ledger.answered("grpc", "py", time.monotonic(), found, expected("py", GIVEN))
+    assert (ledger.right, ledger.wrong) == (0, 1) and "grpc: py: an answer is" in ledger.failures[0]
+
+
+def test_a_late_answer_is_wrong(ledger):
+    began = time.monotonic() - chaos_oracle.DEADLINE_S - chaos_oracle.BOUND_S - 1
+    ledger.answered("grpc", "echo", began, GIVEN, expected("echo", GIVEN))
+    assert (ledger.right, ledger.wrong) == (0, 1)
+
+
+def test_an_error_without_a_fault_is_wrong(ledger):
+    ledger.refused("grpc", "py", time.monotonic(), Refusal("UNAVAILABLE", "gone"))
+    assert ledger.wrong == 1 and "on meanwhile: nothing" in ledger.failures[0]
+
+
+def test_an_error_is_excused_by_a_fault_that_was_on_meanwhile(ledger):
+    began = time.monotonic()
+    ledger.close(ledger.fault("kill"))
+    ledger.refused("grpc", "py", began, Refusal("UNAVAILABLE", "killed"))
+    assert ledger.wrong == 0 and ledger.documented == {("kill", "grpc", "UNAVAILABLE"): 1}
+    ledger.refused("grpc", "py", time.monotonic(), Refusal("UNAVAILABLE", "later"))
+    assert ledger.wrong == 1
+
+
+@pytest.mark.parametrize("model, code", [("echo", "UNAVAILABLE"), ("py", "INTERNAL"), ("py", NO_ANSWER), ("py", CONNECTION)])
+def test_a_fault_excuses_only_what_the_table_says(ledger, model, code):
+    ledger.fault("kill")
+    ledger.refused("grpc", model, time.monotonic(), Refusal(code, "?"))
+    assert ledger.wrong == 1
+
+
+def test_nothing_excuses_an_answer_that_does_not_come():
+    assert not any(allowance.excuses("py", NO_ANSWER) for allowances in ALLOWED.values() for allowance in allowances)
+
+
+def test_the_table_has_known_faults_and_reasons():
+    assert set(ALLOWED) <= set(KINDS)
+    assert all(allowance.reason for allowances in ALLOWED.values() for allowance in allowances)
+
+
+def test_texts():
+    assert expected_text("az") == "ba"
+
+
+BEFORE = {"threads": 10, "descriptors": 20, "memory": 1 << 20, "processes": 3, "/dev/shm": frozenset({"old"}), "files": frozenset()}
+
+
+@pytest.mark.parametrize("what, now", [("threads", 50), ("descriptors", 60), ("memory", 1 << 30), ("processes", 4), ("processes", 2),
+                                       ("/dev/shm", frozenset({"old", "new"})), ("files", frozenset({"tmp/new"}))])
+def test_what_is_left_is_noticed(what, now):
+    assert chaos_quiet.more_than(BEFORE, BEFORE) == []
+    (one,) = chaos_quiet.more_than(BEFORE, {**BEFORE, what: now})
+    assert one.startswith(what)
+
+
+@pytest.mark.parametrize("more", [{"wrong": 1}, {"deaths": 1}, {"left": 1}, {"too_few": ["kill 0"]}])
+def test_a_run_in_which_something_did_not_hold_has_failed(more):
+    assert Result(1, 45).held and not Result(1, 45, **more).held
+
+
+def test_the_last_line():
+    result = Result(3, 45, right=7, documented=2, impossible={kind: "why" for kind in KINDS if kind != "kill"})
+    result.injected["kill"] = 4
+    assert str(result).startswith("chaos: seed 3, 45 s: 7 right, 2 documented errors, 0 wrong, 0 deaths, 0 left; injected: kill 4; "
+                                  "not possible here: reload (why), ")

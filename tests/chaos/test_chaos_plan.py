@@ -1,0 +1,26 @@
+"""What is injected is drawn from the seed alone, and a whole run has every kind."""
+
+import chaos_plan
+import pytest
+
+
+def test_a_seed_draws_the_same_plan():
+    assert chaos_plan.draw(7, 60) == chaos_plan.draw(7, 60)
+    assert chaos_plan.draw(7, 60) != chaos_plan.draw(8, 60)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_every_kind_happens_in_a_whole_run(seed):
+    plan = chaos_plan.draw(seed, chaos_plan.WHOLE_RUN_S)
+    assert {injection.kind for injection in plan} == set(chaos_plan.KINDS)
+    assert all(0 <= injection.at_s < chaos_plan.WHOLE_RUN_S for injection in plan)
+
+
+def test_a_longer_run_begins_like_a_shorter_one():
+    short, long = chaos_plan.draw(3, 45), chaos_plan.draw(3, 600)
+    assert long[:len(short)] == short and len(long) > 5 * len(short)
+
+
+def test_what_is_impossible_is_not_drawn():
+    plan = chaos_plan.draw(1, 600, {"disk", "clock"})
+    assert {injection.kind for injection in plan} == set(chaos_plan.KINDS) - {"disk", "clock"}
