@@ -1,6 +1,7 @@
 /// A call's metadata as its stream has them.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,6 +43,8 @@ class StreamMetadata final : public ListMetadata {
   explicit StreamMetadata(const CallStream& stream) noexcept : stream_(stream) {}
   virtual ~StreamMetadata() = default;
   std::string peer() const noexcept override { return stream_.peer(); }
+  /// The connection keeps it.
+  const ClientCertificate* certificate() const noexcept override { return stream_.certificate().get(); }
 
  private:
   const HeaderList& list() const noexcept override { return stream_.metadata(); }
@@ -52,9 +55,11 @@ class StreamMetadata final : public ListMetadata {
 /// A copy, for who may be without the stream and on another thread.
 class KeptMetadata final : public ListMetadata {
  public:
-  explicit KeptMetadata(const CallStream& stream) : list_(stream.metadata()), peer_(stream.peer()) {}
+  explicit KeptMetadata(const CallStream& stream)
+      : list_(stream.metadata()), peer_(stream.peer()), certificate_(stream.certificate()) {}
   virtual ~KeptMetadata() = default;
   std::string peer() const noexcept override { return peer_; }
+  const ClientCertificate* certificate() const noexcept override { return certificate_.get(); }
   size_t bytes() const noexcept { return list_.bytes(); }
 
  private:
@@ -62,6 +67,7 @@ class KeptMetadata final : public ListMetadata {
 
   const HeaderList list_;
   const std::string peer_;
+  const std::shared_ptr<const ClientCertificate> certificate_;
 };
 
 }  // namespace atl::frontends::grpc_nghttp2

@@ -22,26 +22,10 @@ bool is_category(std::string_view word) noexcept {
   return word == kModelRepositoryFiles || is_own_category(word);
 }
 
-/// '*' stands for any characters, also none. Goes back to the last star only, so it takes no more than the product of
-/// both lengths.
-bool matches(std::string_view pattern, std::string_view text) noexcept {
-  size_t p = 0, t = 0, star = std::string_view::npos, from = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      from = t;
-    } else if (p < pattern.size() && pattern[p] == text[t]) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++from;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
+/// Calls of these categories are about no model.
+bool is_about_server(std::string_view category) noexcept {
+  constexpr std::string_view kNames[] = {"shared-memory", "logging", "metrics"};
+  return std::ranges::find(kNames, category) != std::end(kNames);
 }
 
 int hex_digit(char c) noexcept {
@@ -132,6 +116,27 @@ Status read_more(std::string_view text, KeyLine* line) noexcept {
 
 }  // namespace
 
+// Goes back to the last star only.
+bool matches_pattern(std::string_view pattern, std::string_view text) noexcept {
+  size_t p = 0, t = 0, star = std::string_view::npos, from = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      from = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++from;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
 bool is_key_id(std::string_view text) noexcept {
   return !text.empty() && text.size() <= kMostIdBytes && std::ranges::all_of(text, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
@@ -162,6 +167,9 @@ Result<Permissions> Permissions::parse(std::string_view text) noexcept {
       permission.pattern = one.substr(at + 1);
       if (permission.pattern.empty())
         return invalid_argument("found no pattern of models behind '", one, "'");
+      if (is_about_server(category) && permission.pattern != "*")
+        return invalid_argument("found '", one, "', but '", category,
+                                "' is about the whole server: a pattern of models would give nothing");
     }
     all.list_.push_back(std::move(permission));
     if (comma == std::string_view::npos) return all;
@@ -172,7 +180,7 @@ Result<Permissions> Permissions::parse(std::string_view text) noexcept {
 bool Permissions::may(std::string_view category, std::string_view model) const noexcept {
   return is_all_ || std::ranges::any_of(list_, [&](const Permission& one) {
            return one.is_for(category) &&
-                  (model.empty() || one.pattern.empty() || matches(one.pattern, model));
+                  (model.empty() || one.pattern.empty() || matches_pattern(one.pattern, model));
          });
 }
 

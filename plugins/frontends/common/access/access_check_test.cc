@@ -112,8 +112,8 @@ class OneModel final : public Identity {
 
 class IdentityTest : public AccessCheckTest {
  protected:
-  void publish_source(const char* instance, Access& access) {
-    host_.registry().publish<Access>(instance, access, 0, 1);
+  void publish_source(const char* instance, Access& access, uint32_t minor = 1) {
+    host_.registry().publish<Access>(instance, access, 0, minor);
     test::publish_service_changed(host_, Access::kInterfaceId, instance);
   }
   Status answer(test::TestCallHead::Headers headers, bool is_probe = false,
@@ -201,6 +201,83 @@ TEST_F(IdentityTest, AnIdentityHoldsUntilItEndsOrItsSourceGoes) {
   EXPECT_FALSE(other->holds()) << "the chain is another one";
   withdraw("two");
   check_.forget();
+}
+
+/// Knows whoever shows a certificate, and counts who asks it how.
+class CertificateReader final : public Access {
+ public:
+  explicit CertificateReader(const Identity* owner) : owner_(owner) {}
+  virtual ~CertificateReader() = default;
+  Result<AccessOutcome> ask(const AccessQuestion&, AccessWaiter&, std::string_view*) noexcept override {
+    return AccessOutcome::kAllowed;
+  }
+  uint32_t roles() const noexcept override { return kKnowsCallers; }
+  Result<IdentityOutcome> identify(const AccessQuestion&,
+                                   std::shared_ptr<const Identity>*) noexcept override {
+    ++asked_without;
+    return IdentityOutcome::kNotMine;
+  }
+  Result<IdentityOutcome> identify_certified(const AccessQuestion& question,
+                                             std::shared_ptr<const Identity>* identity) noexcept override {
+    if (question.head.certificate() == nullptr) return IdentityOutcome::kNotMine;
+    *identity = std::shared_ptr<const Identity>(std::shared_ptr<const Identity>(), owner_);
+    return IdentityOutcome::kKnown;
+  }
+  int asked_without = 0;
+
+ private:
+  const Identity* const owner_;
+};
+
+TEST_F(IdentityTest, ACertificateIsSeenBySourcesOfItsMinorAlone) {
+  const ClientCertificate certificate{{"urn:alice"}, {}, 0};
+  const auto show = [&] {
+    const test::TestCallHead head({}, &certificate);
+    auto settled = [](void*) noexcept {};
+    const AccessQuestion question{ApiCategory::kInference, "inference", CallProtocol::kHttp, head};
+    EXPECT_TRUE(check_.ask(point_, question, settled, nullptr));
+    return check_.take(&caller_);
+  };
+  first_.know("a", &bob_);
+  publish_source("one", first_);
+  CertificateReader older(&alice_), reader(&alice_);
+  publish_source("two", older, 1);
+  EXPECT_EQ(show().code(), Code::kUnauthenticated);
+  EXPECT_EQ(older.asked_without, 1);
+  publish_source("zzz", reader, 2);
+  EXPECT_TRUE(show().ok());
+  EXPECT_EQ(caller_, "alice");
+  EXPECT_EQ(reader.asked_without, 0);
+  EXPECT_EQ(answer({}).code(), Code::kUnauthenticated) << "no certificate";
+  EXPECT_TRUE(answer(bearer("a")).ok()) << "a token is looked at by those who know tokens";
+  EXPECT_EQ(caller_, "bob");
+  check_.forget();
+  withdraw("zzz");
+  withdraw("two");
+  withdraw("one");
+}
+
+TEST_F(IdentityTest, ASourceThatKnowsNobodyYetDoesNotKeepOthersFromKnowing) {
+  class Empty final : public Access {
+   public:
+    virtual ~Empty() = default;
+    Result<AccessOutcome> ask(const AccessQuestion&, AccessWaiter&, std::string_view*) noexcept override {
+      return AccessOutcome::kAllowed;
+    }
+    uint32_t roles() const noexcept override { return kKnowsCallers; }
+    Result<IdentityOutcome> identify(const AccessQuestion&,
+                                     std::shared_ptr<const Identity>*) noexcept override {
+      return unavailable("no keys");
+    }
+  } empty;
+  first_.know("a", &alice_);
+  publish_source("empty", empty);
+  publish_source("one", first_);
+  EXPECT_TRUE(answer(bearer("a")).ok());
+  EXPECT_EQ(answer(bearer("x")).code(), Code::kUnavailable) << "it may be one that it would know";
+  check_.forget();
+  withdraw("one");
+  withdraw("empty");
 }
 
 TEST_F(IdentityTest, WrongCredentialsOfOneAddressAreLimited) {

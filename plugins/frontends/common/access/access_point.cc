@@ -124,14 +124,17 @@ Status AccessPoint::identify(const AccessQuestion& question, CallerIdentityPtr* 
   auto chain = chain_.hold();
   if (!chain) return {};
   std::shared_ptr<const Identity> found;
+  bool is_unsure = false;  // a source that can tell nobody now may be the caller's
   for (const Service<Access>& source : chain->sources) {
-    Result<IdentityOutcome> outcome = source->identify(question, &found);
+    Result<IdentityOutcome> outcome = source.minor() >= 2 ? source->identify_certified(question, &found)
+                                                          : source->identify(question, &found);
     if (!outcome.ok() && outcome.status().code() == Code::kUnauthenticated) return failed(question);
-    if (!outcome.ok()) return unavailable("it cannot be found out now who calls");
-    if (*outcome == IdentityOutcome::kOpen) return {};
-    if (*outcome == IdentityOutcome::kKnown) break;
+    if (outcome.ok() && *outcome == IdentityOutcome::kOpen) return {};
+    if (outcome.ok() && *outcome == IdentityOutcome::kKnown) break;
+    is_unsure = is_unsure || !outcome.ok();
     found.reset();
   }
+  if (found == nullptr && is_unsure) return unavailable("it cannot be found out now who calls");
   if (found == nullptr) return failed(question);
   const bool may = is_about_all(question.category)
                        ? found->may_all(question.category, question.category_name)

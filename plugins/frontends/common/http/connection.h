@@ -47,6 +47,12 @@ class Connection final : public Posted, public std::enable_shared_from_this<Conn
   /// All of the answer is in the socket.
   void on_answered() noexcept;
 
+  /// What is kept of a request's head to identify its caller anew, while its answer is a stream.
+  struct Credential {
+    std::string authorization;
+    std::string certificate;  ///< as a proxy has forwarded it
+  };
+
   // --- Posted: it is known whether the call may be made ---
   void on_posted() noexcept override;
 
@@ -85,7 +91,7 @@ class Connection final : public Posted, public std::enable_shared_from_this<Conn
   bool advancing_ = false;
 
   AccessCheck access_;
-  std::string credential_;              ///< of the present request, if there are identities
+  Credential credential_;               ///< of the present request, if there are identities
   std::shared_ptr<Connection> asking_;  ///< itself, until the answer is there
 };
 

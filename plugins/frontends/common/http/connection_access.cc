@@ -16,11 +16,18 @@ constexpr std::string_view kAuthenticate =
     "WWW-Authenticate: Bearer realm=\"atoll\", error=\"invalid_token\"\r\n";
 
 constexpr std::string_view kAuthorization = "authorization";
+/// Where a proxy says who its client is.
+constexpr std::string_view kForwardedCertificate = "x-forwarded-client-cert";
+
+const ClientCertificate* certificate_of(ClientSocket& socket) noexcept {
+  return socket.bytes().tls() == nullptr ? nullptr : socket.bytes().tls()->client().get();
+}
 
 /// What access control sees of a request.
 class AskedHead final : public CallHead {
  public:
-  AskedHead(const RequestHead& head, int fd) : head_(head), fd_(fd) {}
+  AskedHead(const RequestHead& head, ClientSocket& socket)
+      : head_(head), fd_(socket.fd()), certificate_(certificate_of(socket)) {}
   virtual ~AskedHead() = default;
 
   size_t find(std::string_view name, std::span<std::string_view> values) const noexcept override {
@@ -34,28 +41,34 @@ class AskedHead final : public CallHead {
     return count;
   }
   std::string peer() const noexcept override { return peer_address(fd_); }
+  const ClientCertificate* certificate() const noexcept override { return certificate_; }
 
  private:
   const RequestHead& head_;
   const int fd_;
+  const ClientCertificate* const certificate_;
 };
 
 /// What is kept of the head of a request that is being answered.
 class KeptHead final : public CallHead {
  public:
-  KeptHead(std::string_view credential, int fd) : credential_(credential), fd_(fd) {}
+  KeptHead(const Connection::Credential& credential, ClientSocket& socket)
+      : credential_(credential), fd_(socket.fd()), certificate_(certificate_of(socket)) {}
   virtual ~KeptHead() = default;
 
   size_t find(std::string_view name, std::span<std::string_view> values) const noexcept override {
-    if (name != kAuthorization || credential_.empty()) return 0;
-    if (!values.empty()) values[0] = credential_;
+    const std::string& value = name == kAuthorization ? credential_.authorization : credential_.certificate;
+    if ((name != kAuthorization && name != kForwardedCertificate) || value.empty()) return 0;
+    if (!values.empty()) values[0] = value;
     return 1;
   }
   std::string peer() const noexcept override { return peer_address(fd_); }
+  const ClientCertificate* certificate() const noexcept override { return certificate_; }
 
  private:
-  const std::string_view credential_;
+  const Connection::Credential& credential_;
   const int fd_;
+  const ClientCertificate* const certificate_;
 };
 
 std::string_view name_of(const Verdict& verdict) noexcept {
@@ -68,7 +81,7 @@ bool Connection::ask_access(const AccessPoint& access) {
   state_ = State::kAccess;
   deadline_.expect_nothing();
   asking_ = shared_from_this();
-  const AskedHead head(reader_.head(), socket_.fd());
+  const AskedHead head(reader_.head(), socket_);
   auto post = [](void* self) noexcept {
     auto* connection = static_cast<Connection*>(self);
     connection->worker_.post(*connection);
@@ -77,9 +90,11 @@ bool Connection::ask_access(const AccessPoint& access) {
   const ApiCategory category = *verdict.guarded;
   const std::string_view name = name_of(verdict);
   if (access.has_sources()) {
-    std::string_view credential;
-    (void)head.find(kAuthorization, {&credential, 1});
-    credential_ = credential;
+    std::string_view authorization, certificate;
+    (void)head.find(kAuthorization, {&authorization, 1});
+    (void)head.find(kForwardedCertificate, {&certificate, 1});
+    credential_.authorization = authorization;
+    credential_.certificate = certificate;
   }
   const bool settled =
       access_.ask(access, {category, name, CallProtocol::kHttp, head, verdict.is_probe}, post, this);
@@ -92,7 +107,7 @@ bool Connection::may_go_on() noexcept {
   const Verdict& verdict = exchange_.request().verdict();
   if (identity == nullptr ? !access.has_sources() : identity->holds()) return true;
   if (!verdict.guarded || verdict.is_probe) return true;
-  const KeptHead head(credential_, socket_.fd());
+  const KeptHead head(credential_, socket_);
   const ApiCategory category = *verdict.guarded;
   const bool may = access_.renew(access, {category, name_of(verdict), CallProtocol::kHttp, head});
   reader_.identify(reader_.head().caller, access_.identity());

@@ -88,6 +88,7 @@ bool TlsChannel::shake_hands() noexcept {
   ERR_clear_error();
   const int result = SSL_accept(ssl_.get());
   if (result == 1) {
+    client_ = verified_client(ssl_.get());
     open_ = true;
     late_messages_ = 0;
   } else {

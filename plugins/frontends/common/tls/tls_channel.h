@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "frontends/common/call/body_buffer.h"
+#include "frontends/common/tls/client_certificate.h"
 #include "frontends/common/tls/handshake_turns.h"
 #include "frontends/common/tls/tls_context.h"
 
@@ -49,6 +50,9 @@ class TlsChannel final {
   HandshakeTurns& handshakes() noexcept { return thread_.handshakes; }
   /// The handshake is over.
   bool is_open() const noexcept { return open_; }
+  /// What the client's certificate says, once the handshake is over. Null: it was asked for none. May be kept for longer
+  /// than this.
+  const std::shared_ptr<const ClientCertificate>& client() const noexcept { return client_; }
   /// Goes on with it. False: it has failed, and the client has been told.
   bool shake_hands() noexcept;
   /// The client has begun as one does that knows nothing of TLS.
@@ -105,6 +109,7 @@ class TlsChannel final {
   uint8_t head_[kHelloHeadBytes] = {};  ///< how the client has begun
   size_t head_size_ = 0;
   uint32_t late_messages_ = 0;
+  std::shared_ptr<const ClientCertificate> client_;
   bool open_ = false;
   bool ended_ = false;
   bool speaks_plain_http_ = false;

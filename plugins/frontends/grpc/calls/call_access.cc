@@ -1,5 +1,9 @@
 #include "frontends/grpc/calls/call_access.h"
 
+#include <grpc/grpc_security_constants.h>
+
+#include "frontends/common/tls/client_certificate.h"
+
 namespace atl::frontends::grpc_frontend {
 
 size_t MetadataHead::find(std::string_view name, std::span<std::string_view> values) const noexcept {
@@ -9,6 +13,16 @@ size_t MetadataHead::find(std::string_view name, std::span<std::string_view> val
     if (count < values.size()) values[count] = {value->second.data(), value->second.size()};
   }
   return count;
+}
+
+// The library verifies what it was told to demand, and says nothing of times: so the whole certificate is read.
+const ClientCertificate* MetadataHead::certificate() const noexcept {
+  if (certificate_ != nullptr) return certificate_.get();
+  const std::shared_ptr<const grpc::AuthContext> peer = context_.auth_context();
+  if (peer == nullptr || !peer->IsPeerAuthenticated()) return nullptr;
+  const std::vector<grpc::string_ref> texts = peer->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
+  if (texts.size() == 1) certificate_ = read_client_certificate({texts[0].data(), texts[0].size()});
+  return certificate_.get();
 }
 
 void MetadataHead::visit(void (*use)(void* user, std::string_view name, std::string_view value),

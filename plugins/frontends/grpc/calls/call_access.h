@@ -3,6 +3,7 @@
 
 #include <grpcpp/server_context.h>
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,12 +22,14 @@ class MetadataHead final : public CallMetadata {
   virtual ~MetadataHead() = default;
   size_t find(std::string_view name, std::span<std::string_view> values) const noexcept override;
   std::string peer() const noexcept override { return context_.peer(); }
+  const ClientCertificate* certificate() const noexcept override;
 
  private:
   void visit(void (*use)(void* user, std::string_view name, std::string_view value),
              void* user) const override;
 
   const grpc::ServerContext& context_;
+  mutable std::shared_ptr<const ClientCertificate> certificate_;
 };
 
 /// Part of a call, or of a context that is used for one after the other. [queue's thread]

@@ -8,6 +8,10 @@
 namespace atl::frontends::grpc_nghttp2 {
 
 std::string CallStream::peer() const { return session_->owner().peer(); }
+
+std::shared_ptr<const ClientCertificate> CallStream::certificate() const noexcept {
+  return session_->owner().certificate();
+}
 EventLoop& CallStream::loop() noexcept { return session_->context().loop; }
 
 void CallStream::start(Session& session, int32_t id) noexcept {

@@ -3,11 +3,13 @@
 
 #include <boost/intrusive/list.hpp>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "atoll/core/status.h"
+#include "atoll/frontend/access.h"
 #include "frontends/common/loop/event_loop.h"
 #include "frontends/grpc_nghttp2/transport/call.h"
 #include "frontends/grpc_nghttp2/transport/call/answer_writer.h"
@@ -43,6 +45,8 @@ class CallStream final
   int64_t began_ns() const noexcept { return began_ns_; }
   /// "ipv4:192.0.2.1:50000"
   std::string peer() const;
+  /// Of the client; null: none was demanded.
+  std::shared_ptr<const ClientCertificate> certificate() const noexcept;
   EventLoop& loop() noexcept;
   /// To be held as long as the call takes memory or time.
   CallTicket take_ticket() noexcept { return std::move(ticket_); }

@@ -58,6 +58,9 @@ class Connection final
 
   /// The client's address, as access checks get it.
   std::string peer() const override;
+  std::shared_ptr<const ClientCertificate> certificate() const noexcept override {
+    return tls_ == nullptr ? nullptr : tls_->client();
+  }
   /// The server has ended its side, and waits for the client to end its own.
   bool lingers() const noexcept { return lingers_; }
 

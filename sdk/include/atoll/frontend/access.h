@@ -30,6 +30,9 @@
 /// body is read, and for the model as soon as that is known. Only after this is ask() called, of the one provider
 /// as above; of providers that have kJudgesCalls in roles(), as all of minor 0 have. A frontend that the
 /// manifest binds to an instance asks this instance alone.
+///
+/// Certificates, since minor 2. A frontend of this minor asks sources of this minor by identify_certified(), where
+/// they see the certificate that the client has shown in TLS. Between any other two it is identify(), without one.
 #pragma once
 
 #include <cstddef>
@@ -38,6 +41,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "atoll/core/status.h"
 
@@ -98,6 +102,15 @@ constexpr bool is_own_category(std::string_view name) noexcept {
 /// How the call came; the page of metrics counts as kHttp.
 enum class CallProtocol : uint32_t { kGrpc = 0, kHttp = 1 };
 
+/// What is said of the client by a certificate that TLS has verified: an authority that the frontend trusts has signed
+/// it, and the client has its key. Names are as the certificate has them: any bytes, also NUL; who takes them for
+/// somebody's name checks them. Since minor 2.
+struct ClientCertificate {
+  std::vector<std::string> uris;          ///< names of kind URI (subjectAltName), in their order
+  std::vector<std::string> common_names;  ///< "CN" of the subject, in UTF-8, in their order
+  int64_t expires_s = 0;  ///< since 1970, UTC. It may have passed: the connection is older than that then
+};
+
 /// What a caller has sent before the body: metadata (gRPC) or headers (HTTP). Valid as long as the question
 /// or exchange that it belongs to.
 class CallHead {
@@ -111,6 +124,11 @@ class CallHead {
   /// The other end of the connection, which may be a proxy: "ipv4:192.0.2.1:50000",
   /// "ipv6:[2001:db8::1]:50000". The text is made for this call.
   virtual std::string peer() const noexcept = 0;
+
+  // --- since minor 2: only of heads that Access::identify_certified() is given ---
+  /// What the other end of the connection is by its certificate, which may be a proxy's. Lives as long as this
+  /// object. Null: there is no TLS, it has shown none, or none was asked for.
+  virtual const ClientCertificate* certificate() const noexcept { return nullptr; }
 
  protected:
   ~CallHead() = default;
@@ -208,6 +226,14 @@ class Access {
     (void)question;
     (void)identity;
     return IdentityOutcome::kNotMine;
+  }
+
+  // --- since minor 2 ---
+  /// The same, in place of identify(), where the frontend can tell of certificates: CallHead::certificate() may be
+  /// called of the question's head. [request]
+  virtual Result<IdentityOutcome> identify_certified(const AccessQuestion& question,
+                                                     std::shared_ptr<const Identity>* identity) noexcept {
+    return identify(question, identity);
   }
 
  protected:

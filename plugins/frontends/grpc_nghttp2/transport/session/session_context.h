@@ -4,8 +4,10 @@
 #include <nghttp2/nghttp2.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
+#include "atoll/frontend/access.h"
 #include "frontends/common/call/buffer_pool.h"
 #include "frontends/common/call/request_budgets.h"
 #include "frontends/common/loop/event_loop.h"
@@ -57,6 +59,8 @@ class SessionOwner {
   /// There is something for Session::write().
   virtual void on_output() noexcept = 0;
   virtual std::string peer() const = 0;
+  /// Of its client, once the handshake is over; null: none was demanded.
+  virtual std::shared_ptr<const ClientCertificate> certificate() const noexcept { return nullptr; }
 
  protected:
   ~SessionOwner() = default;

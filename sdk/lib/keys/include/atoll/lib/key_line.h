@@ -57,6 +57,10 @@ struct KeyLine {
 /// Errors: INVALID_ARGUMENT, without what stands where the digest belongs.
 Result<KeyLine> parse_key_line(std::string_view line) noexcept;
 
+/// Whether a text is of the pattern, in which '*' stands for any characters, also none. Takes no more time than the
+/// product of both lengths.
+bool matches_pattern(std::string_view pattern, std::string_view text) noexcept;
+
 /// Whether it is 1 to 64 lower-case letters, digits and '-'.
 bool is_key_id(std::string_view text) noexcept;
 

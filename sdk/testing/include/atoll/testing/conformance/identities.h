@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -23,6 +24,8 @@ struct IdentitySource {
   /// Names in lower case. The last value is the secret.
   TestCallHead::Headers right;
   std::vector<ConformanceException> exceptions;
+  /// By which the same caller is known without headers, from minor 2 on. Nothing: it knows nobody by a certificate.
+  std::optional<ClientCertificate> certificate{};
   friend void PrintTo(const IdentitySource& source, std::ostream* out) { *out << source.name; }
 };
 
@@ -37,6 +40,18 @@ class IdentityConformance : public Conformance<IdentitySource> {
     const TestCallHead head(headers);
     return access_->identify({category, api_category_name(category), CallProtocol::kHttp, head, is_probe},
                              identity);
+  }
+  /// As a frontend asks that can tell of certificates.
+  Result<IdentityOutcome> identify_certified(const Headers& headers, const ClientCertificate* certificate,
+                                             Found* identity, bool is_direct = false) {
+    const TestCallHead head(headers, certificate,
+                            is_direct ? "ipv4:198.51.100.1:50000" : "ipv4:192.0.2.1:50000");
+    return access_->identify_certified(
+        {ApiCategory::kInference, api_category_name(ApiCategory::kInference), CallProtocol::kHttp, head},
+        identity);
+  }
+  static bool is_known(const Result<IdentityOutcome>& outcome) {
+    return outcome.ok() && outcome.value() == IdentityOutcome::kKnown;
   }
   Found known() {
     Found identity;
@@ -115,6 +130,55 @@ TEST_P(IdentityConformance, WhoPresentsNothingOrSomethingElseIsNotKnown) {
     Headers twice = GetParam().right;
     twice.push_back(twice.back());
     expect_unknown(twice);
+  });
+}
+
+TEST_P(IdentityConformance, AFrontendThatCanTellOfCertificatesGetsTheSameAnswers) {
+  check([&] {
+    Found identity;
+    EXPECT_TRUE(is_known(identify_certified(GetParam().right, nullptr, &identity)));
+    ASSERT_NE(identity, nullptr);
+    EXPECT_TRUE(identity->may(ApiCategory::kInference, "inference", "mine"));
+    EXPECT_FALSE(identity->may(ApiCategory::kInference, "inference", "other"));
+    EXPECT_FALSE(is_known(identify_certified({}, nullptr, &identity)));
+    Headers wrong = GetParam().right;
+    wrong.back().second += "x";
+    EXPECT_FALSE(is_known(identify_certified(wrong, nullptr, &identity)) &&
+                 identity->may(ApiCategory::kInference, "inference", "mine"));
+  });
+}
+
+TEST_P(IdentityConformance, WhoShowsTheRightCertificateIsKnownAndMayWhatIsSaid) {
+  if (!GetParam().certificate) GTEST_SKIP() << "it knows nobody by a certificate";
+  check([&] {
+    Found identity;
+    ASSERT_TRUE(is_known(identify_certified({}, &*GetParam().certificate, &identity, true)));
+    ASSERT_NE(identity, nullptr);
+    EXPECT_TRUE(identity->holds());
+    EXPECT_TRUE(identity->may(ApiCategory::kInference, "inference", "mine-2"));
+    EXPECT_FALSE(identity->may(ApiCategory::kInference, "inference", "other"));
+    EXPECT_FALSE(identity->may_all(ApiCategory::kInference, "inference"));
+    EXPECT_FALSE(identity->may(ApiCategory::kMetadata, "metadata", "mine"));
+  });
+}
+
+TEST_P(IdentityConformance, ACertificateThatNamesNobodyOrHasExpiredIsNotKnown) {
+  check([&] {
+    constexpr int64_t kLater = int64_t{1} << 40;
+    Found identity;
+    for (const ClientCertificate& wrong :
+         std::initializer_list<ClientCertificate>{{{}, {}, kLater},
+                                                  {{""}, {}, kLater},
+                                                  {{}, {""}, kLater},
+                                                  {{"a:b", "a:c"}, {}, kLater},
+                                                  {{}, {"a", "b"}, kLater},
+                                                  {{}, {std::string("a\0b", 3)}, kLater},
+                                                  {{std::string(100'000, 'x')}, {}, kLater}})
+      EXPECT_FALSE(is_known(identify_certified({}, &wrong, &identity, true)));
+    if (!GetParam().certificate) return;
+    ClientCertificate old = *GetParam().certificate;
+    old.expires_s = 0;
+    EXPECT_FALSE(is_known(identify_certified({}, &old, &identity, true)));
   });
 }
 
