@@ -164,6 +164,7 @@ def test_graphdef_with_the_names_that_tensorflows_users_write(repository, client
     ("model.onnx", b"\x08\x07 but no model", "cannot be read as ONNX"),
     ("model.xml", b"<?xml version='1.0'?><html/>", "first bytes are not those of an OpenVINO IR"),
     ("model.xml", b"<?xml version='1.0'?><net name='x'", "cannot be read as OpenVINO IR"),
+    ("model.xml", b"<?xml version='1.0'?><net name='x' version='11'><layers></layers></net>", "a model file without outputs"),
     ("model.tflite", b"\0\0\0\0TFL2", "first bytes are not those of a TensorFlow Lite"),
     ("model.tflite", b"\0\0\0\0TFL3 and nothing", "cannot be read as TensorFlow Lite"),
     ("model.gguf", b"GGUF", "expected the suffix .xml"),

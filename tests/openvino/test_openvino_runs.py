@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 from support import openvino_models as models
+from support.reloads import check_reloads_are_flat
 from support.server import Server
 from support.tensorflow_models import TEXT, identity_model
 from tritonclient.utils import InferenceServerException
@@ -126,16 +127,12 @@ def test_loads_and_unloads_without_end(repository, client, server):
     models.add_model(repository, "again", "model.onnx", models.onnx_add_sub(), config=CONFIG)
     a = np.ones((1, 3), np.float32)
 
-    def rounds(count):
-        for _ in range(count):
-            client.load_model("again")
-            client.infer("again", [given("INPUT0", a), given("INPUT1", a)])
-            client.unload_model("again")
+    def load_run_unload():
+        client.load_model("again")
+        client.infer("again", [given("INPUT0", a), given("INPUT1", a)])
+        client.unload_model("again")
 
-    rounds(30)
-    before = resident_mib(server)
-    rounds(60)
-    assert resident_mib(server) - before < 15
+    check_reloads_are_flat(server, load_run_unload)
 
 
 def test_texts_keep_zero_bytes_in_batches_of_any_size(repository, client):
