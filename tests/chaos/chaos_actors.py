@@ -225,7 +225,7 @@ class Generate(Http):
     kind = "generate"
 
     def text(self):
-        return "".join(chr(self.rng.randrange(97, 123)) for _ in range(self.rng.randint(1, 6)))
+        return "".join(chr(self.rng.randrange(97, 123)) for _ in range(self.rng.randint(1, 3)))
 
     def turn(self, connection):
         text = self.text()

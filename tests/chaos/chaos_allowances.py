@@ -4,18 +4,19 @@ import dataclasses
 
 from chaos_oracle import CONNECTION
 
-EVERY = frozenset({"*"})
+EVERY = frozenset({"*"})  # of the server that faults are injected into; leased models are another's
+LEASED = frozenset({"leased"})
 PYTHON = frozenset({"py", "gen"})
 
 
 @dataclasses.dataclass(frozen=True)
 class Allowance:
-    models: frozenset  # EVERY: all of them
+    models: frozenset
     codes: frozenset
     reason: str
 
     def excuses(self, model, code):
-        return (self.models is EVERY or model in self.models) and code in self.codes
+        return (model not in LEASED if self.models is EVERY else model in self.models) and code in self.codes
 
 
 # The kinds that are not here excuse nothing: reload, broken reload, plugin, load, broken load, poll, certificates, stop, redis,
@@ -23,7 +24,7 @@ class Allowance:
 ALLOWED = {
     "kill": (Allowance(PYTHON, frozenset({"UNAVAILABLE"}),
                        "requests that the killed worker had, or that come before the next one runs, are UNAVAILABLE"),),
-    "launched": (Allowance(frozenset({"leased"}), frozenset({"UNAVAILABLE", "NOT_FOUND", "INTERNAL"}),
+    "launched": (Allowance(LEASED, frozenset({"UNAVAILABLE", "NOT_FOUND", "INTERNAL"}),
                            "a leased model is UNAVAILABLE until its instance has been started anew and has loaded it"),),
     "descriptors": (
         Allowance(EVERY, frozenset({CONNECTION, "UNAVAILABLE"}), "connections beyond the limit wait or are closed"),

@@ -5,9 +5,12 @@ import os
 import pathlib
 import time
 
+import numpy as np
 from support.python_models import children
 from support.server import usage
 
+QUIET_EVERY_S, REST_S = 600, 30
+SLOPE_OVER_S = 3600  # the last of a run
 SETTLES_S = 20  # idle connections and drained instances go by themselves
 # Worker threads of pools and kept buffers come with use; a leak of a run is more than these.
 MORE_THREADS, MORE_DESCRIPTORS = 4, 8
@@ -28,7 +31,7 @@ def temporary(world):
 
 
 def ours(names):
-    """Without those of /dev/shm that processes use which are none of this run's: its server has ended, or never uses any by name."""
+    """Without those of /dev/shm that some process uses: another run's, or another test's. What is left behind nobody uses."""
     foreign = set()
     for maps in pathlib.Path("/proc").glob("[0-9]*/maps"):
         with contextlib.suppress(OSError):
@@ -74,6 +77,22 @@ def _slack(what):
     if what.endswith("memory"):
         return MORE_MEMORY
     return MORE_THREADS if what.endswith("threads") else MORE_DESCRIPTORS if what.endswith("descriptors") else 0
+
+
+def growth(points):
+    """What grew too fast over the last hour, in words. points: [(time in s, measure())], at the quiet points of a run; runs that are
+    shorter than an hour are not judged by their slope."""
+    if not points or points[-1][0] - points[0][0] < SLOPE_OVER_S:
+        return []
+    last = [(at, found) for at, found in points if at >= points[-1][0] - SLOPE_OVER_S]
+    times = np.array([at for at, _ in last]) / 3600
+    said = []
+    for what in (what for what in last[0][1] if what.endswith("memory")):
+        sizes = np.array([found[what] for _, found in last], float)
+        slope = float(np.polyfit(times, sizes, 1)[0])
+        if slope > max(SLOPE_SHARE * sizes[0], SLOPE_BYTES):
+            said.append(f"{what}: grew by {slope / (1 << 20):.1f} MiB an hour from {sizes[0] / (1 << 20):.1f} MiB")
+    return said
 
 
 def left(world, before):

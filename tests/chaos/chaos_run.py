@@ -66,8 +66,9 @@ class Result:
 
 
 class Run:
-    def __init__(self, seed, seconds, sabotage=None, log=print):
-        self.seed, self.seconds, self.sabotage, self._log = seed, seconds, sabotage, log
+    def __init__(self, seed, seconds, sabotage=None, quiet_every_s=chaos_quiet.QUIET_EVERY_S):
+        self.seed, self.seconds, self.sabotage, self._quiet_every_s = seed, seconds, sabotage, quiet_every_s
+        self._actors, self._points = [], []
         self.result = Result(seed, seconds, impossible=chaos_places.impossible())
         self.plan = chaos_plan.draw(seed, seconds, self.result.impossible)
         self.clients = kinds_of_clients(self.result.impossible)
@@ -78,7 +79,7 @@ class Run:
 
     def log(self, text):
         with self._lock:
-            self._log(f"{time.monotonic() - self.began:8.2f} s  {text}", flush=True)
+            print(f"{time.monotonic() - self.began:8.2f} s  {text}", flush=True)
 
     def go(self):
         self.began = time.monotonic()
@@ -97,7 +98,8 @@ class Run:
         before = chaos_quiet.measure(world)
         self.log(f"quiet before: {_brief(before)}")
         self.started = time.monotonic()
-        actors = self._start_actors(world, self.seed)
+        self._points.append((0.0, before))
+        self._start_actors(world)
         lanes = [threading.Thread(target=self._lane, args=(world, lane), daemon=True) for lane in chaos_plan.LANES]
         for lane in lanes:
             lane.start()
@@ -105,10 +107,12 @@ class Run:
         self.end.set()
         for lane in lanes:
             lane.join()
-        self._end_actors(actors)
+        self._end_actors(self._actors)
         if world.server.process.poll() is None:
             self.left += chaos_quiet.left(world, before)
-            self.log(f"quiet after: {_brief(chaos_quiet.measure(world))}")
+            self._points.append((self._elapsed(), chaos_quiet.measure(world)))
+            self.log(f"quiet after: {_brief(self._points[-1][1])}")
+            self.left += chaos_quiet.growth(self._points)
 
     def warm_up(self, world):
         """What comes with the first requests is there before anything is measured."""
@@ -126,11 +130,20 @@ class Run:
             if self.sabotage is None:
                 self.ledger.fail(f"before any fault: {failure}")
 
-    def _start_actors(self, world, seed):
-        actors = [kind(world, self.ledger, seed) for kind in self.clients]
-        for actor in actors:
+    def _start_actors(self, world):
+        """Those after a quiet point draw other things than those before it."""
+        self._actors = [kind(world, self.ledger, f"{self.seed}/{len(self._points)}") for kind in self.clients]
+        for actor in self._actors:
             actor.start()
-        return actors
+
+    def _quiet_point(self, world):
+        """Nobody asks, and nothing is being changed."""
+        with world.configuring, world.processing:
+            self._end_actors(self._actors)
+            self.end.wait(chaos_quiet.REST_S)
+            self._points.append((self._elapsed(), chaos_quiet.measure(world)))
+        self.log(f"quiet: {_brief(self._points[-1][1])}")
+        self._start_actors(world)
 
     def _end_actors(self, actors):
         for actor in actors:
@@ -150,6 +163,8 @@ class Run:
                 return
             if self._elapsed() >= self.seconds and not self._missing():
                 return
+            if self._quiet_every_s < self._elapsed() - self._points[-1][0] and self._elapsed() < self.seconds:
+                self._quiet_point(world)
             time.sleep(0.1)
 
     def _missing(self):

@@ -58,6 +58,11 @@ def test_a_fault_excuses_only_what_the_table_says(ledger, model, code):
     assert ledger.wrong == 1
 
 
+def test_what_hits_one_server_excuses_nothing_of_the_other():
+    assert not any(allowance.excuses("leased", "UNAVAILABLE") for allowance in ALLOWED["memory"])
+    assert any(allowance.excuses("echo", "UNAVAILABLE") for allowance in ALLOWED["memory"])
+
+
 def test_nothing_excuses_an_answer_that_does_not_come():
     assert not any(allowance.excuses("py", NO_ANSWER) for allowances in ALLOWED.values() for allowance in allowances)
 
@@ -74,12 +79,24 @@ def test_texts():
 BEFORE = {"threads": 10, "descriptors": 20, "memory": 1 << 20, "processes": 3, "/dev/shm": frozenset({"old"}), "files": frozenset()}
 
 
-@pytest.mark.parametrize("what, now", [("threads", 50), ("descriptors", 60), ("memory", 1 << 30), ("processes", 4), ("processes", 2),
-                                       ("/dev/shm", frozenset({"old", "new"})), ("files", frozenset({"tmp/new"}))])
+@pytest.mark.parametrize("what, now", [("threads", 50), ("descriptors", 60), ("memory", 1 << 30), ("processes", 4),
+                                       ("processes", 2), ("/dev/shm", frozenset({"old", "new"})), ("files", frozenset({"tmp/new"}))])
 def test_what_is_left_is_noticed(what, now):
     assert chaos_quiet.more_than(BEFORE, BEFORE) == []
     (one,) = chaos_quiet.more_than(BEFORE, {**BEFORE, what: now})
     assert one.startswith(what)
+
+
+def points(seconds, bytes_an_hour):
+    """Quiet points whose memory grows evenly."""
+    return [(at, {"threads": 10, "memory": (100 << 20) + bytes_an_hour * at / 3600}) for at in range(0, seconds + 1, 600)]
+
+
+def test_memory_that_grows_is_noticed_after_an_hour():
+    assert chaos_quiet.growth(points(7200, 7 << 20)) == []
+    (said,) = chaos_quiet.growth(points(7200, 9 << 20))
+    assert said == "memory: grew by 9.0 MiB an hour from 109.0 MiB"
+    assert chaos_quiet.growth(points(3000, 1 << 30)) == [] and chaos_quiet.growth([]) == []
 
 
 @pytest.mark.parametrize("more", [{"wrong": 1}, {"deaths": 1}, {"left": 1}, {"too_few": ["kill 0"]}])
