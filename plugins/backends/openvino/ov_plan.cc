@@ -172,7 +172,8 @@ Result<OvModelPlan> make_plan(const inference::ModelConfig& config, const OvSett
   ATOLL_RETURN_IF_ERROR(shape_inputs(config, settings, model, given));
   auto signature = read_signature(model);
   if (!signature.ok()) return std::move(signature).status();
-  if (signature->outputs.empty()) return invalid_argument("found a model file without outputs, expected a model");
+  if (signature->outputs.empty())
+    return invalid_argument("found a model file without outputs, expected a model");
   ATOLL_RETURN_IF_ERROR(plan_inputs(config, model, given, *signature, plan));
   ATOLL_RETURN_IF_ERROR(plan_outputs(config, model, *signature, plan));
   return plan;
