@@ -1,6 +1,7 @@
 """The faults of what a server uses: its repository, Redis, launched servers, the disk, certificates."""
 
 import contextlib
+import datetime
 import os
 import shutil
 import signal
@@ -61,8 +62,34 @@ def launched(site):
         eventually(lambda: pool.pools.processes() and pid not in pool.pools.processes(), RECOVERY_S,
                    lambda: f"no instance in place of {pid}; the log:\n{pool.pools.server.log[-1000:]}")
         for _ in range(3):
-            eventually(lambda: leased_answers(pool), RECOVERY_S, lambda: "the leased model does not answer again")
+            recovered_lease(pool)
     return f"instance {pid}"
+
+
+def clock(site):
+    """Of the server that keeps the pool, two hours on, and two back: leases have the time that they have, no more and no less."""
+    pool = site.world.places.pool
+    with site.world.processing:
+        hour = pool.pools.acquire("hour", pool="chaos", duration="1h", quota=1)
+        try:
+            pool.step_clock(2)
+            moment = pool.pools.acquire("moment", pool="chaos", duration="2s", quota=1)
+            ahead = datetime.datetime.fromisoformat(moment["created_at"]) - datetime.datetime.fromisoformat(hour["created_at"])
+            assert ahead >= datetime.timedelta(hours=1.9), f"the clock was not stepped: {ahead}"
+            pool.step_clock(-2)
+            eventually(lambda: pool.pools.lease(moment)["state"] == "EXPIRED", RECOVERY_S,
+                       lambda: f"a lease of two seconds is {pool.pools.lease(moment)['state']}")
+            recovered_lease(pool)
+            assert pool.pools.lease(hour)["state"] == "ACTIVE", f"a lease of one hour is {pool.pools.lease(hour)['state']}"
+        finally:
+            pool.step_clock(0)
+            pool.pools.release(hour)
+        recovered_lease(pool)
+    return "two hours on, and two back"
+
+
+def recovered_lease(pool):
+    eventually(lambda: leased_answers(pool), RECOVERY_S, lambda: "the leased model does not answer again")
 
 
 def fill(file):
@@ -129,4 +156,4 @@ def certificates(site):
     return "the server's"
 
 
-FAULTS = {"poll": poll, "redis": redis, "launched": launched, "disk": disk, "certificates": certificates}
+FAULTS = {"poll": poll, "redis": redis, "launched": launched, "clock": clock, "disk": disk, "certificates": certificates}
