@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import queue
 import ssl
 
 import numpy as np
@@ -11,9 +12,11 @@ from support.grpc_frontends import GRPC_FRONTENDS
 from support.identities import MANIFEST, Keys
 from support.pki import make_pki, openssl, sign, tls_arguments, tls_options
 from support.server import START_TIMEOUT_S, Server
+from support.waiting import eventually
 from tritonclient.utils import InferenceServerException
 
 FRONTENDS = ("grpc", "http", "metrics")
+MODELS = ("any", "fraud-a")
 FORWARDED = "x-forwarded-client-cert"
 WORKLOAD = "spiffe://example.org/ns/fraud/sa/scorer"
 PERMISSIONS = ('{ "URI=spiffe://example.org/ns/fraud/*" = "metadata,inference@fraud-*", "CN=ops" = "*", '
@@ -65,6 +68,7 @@ def server(request, start, pki):
     options = [option for plugin in FRONTENDS for option in tls_options(pki, True, plugin)]
     with start(f"permissions = {PERMISSIONS}", *options, grpc_frontend=request.param) as running:
         running.wait_active()
+        eventually(lambda: all(status(running, pki, "ops", f"/v2/models/{name}/ready") == 200 for name in MODELS))
         yield running
 
 
@@ -73,6 +77,7 @@ def behind_proxy(start):
     """Without TLS: whoever comes from this machine is a proxy."""
     with start(f'permissions = {PERMISSIONS}\ntrusted_proxies = ["127.0.0.1"]') as running:
         running.wait_active()
+        eventually(lambda: all(forwarded_status(running, f"/v2/models/{name}/ready", 'Subject="CN=ops"') == 200 for name in MODELS))
         yield running
 
 
@@ -161,7 +166,6 @@ def test_a_token_is_said_for_the_call_and_counts_before_the_certificate(server, 
 def test_a_stream_is_its_callers(server, pki):
     answers = []
     with grpcclient.InferenceServerClient(server.address, **tls_arguments(pki, own="workload")) as client:
-        import queue
         came = queue.Queue()
         client.start_stream(callback=lambda result, error: came.put((result, error)))
         tensor = grpcclient.InferInput("INPUT0", [16], "FP32")

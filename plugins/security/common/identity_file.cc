@@ -23,6 +23,10 @@ Result<std::string> read_identity_file(const IdentityFile& identities) noexcept 
     return invalid_argument("the ", what, " '", path,
                             "' is open to all users of this machine, expected mode 0600 or 0640");
   }
+  if (is_private && (info.st_mode & S_IWGRP) != 0) {
+    return invalid_argument("the ", what, " '", path,
+                            "' may be written by its group, expected mode 0600 or 0640");
+  }
   if (info.st_size > most_bytes)
     return invalid_argument("the ", what, " '", path, "' has ", info.st_size, " bytes, expected at most ",
                             most_bytes);

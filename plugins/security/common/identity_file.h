@@ -13,7 +13,7 @@ struct IdentityFile {
   std::string path;
   std::string_view what;  ///< "file of keys", in errors
   int64_t most_bytes = 0;
-  bool is_private = false;  ///< users of this machine other than its owner and group must not read it
+  bool is_private = false;  ///< only its owner may write it, and only he and its group read it
 };
 
 /// \returns its text. Errors: INVALID_ARGUMENT, naming path and kind: it cannot be read, is no plain file, is too

@@ -34,6 +34,9 @@ TEST_F(IdentityFileTest, APrivateOneIsNotOpenToAll) {
   EXPECT_THAT(read(true), HasSubstr("open to all users"));
   ::chmod(path.c_str(), 0640);
   EXPECT_EQ(read(true), "text\n");
+  ::chmod(path.c_str(), 0660);
+  EXPECT_THAT(read(true), HasSubstr("may be written by its group"));
+  EXPECT_EQ(read(), "text\n");
 }
 
 TEST_F(IdentityFileTest, WhatIsNoSuchFileIsNamed) {

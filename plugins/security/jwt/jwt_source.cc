@@ -58,21 +58,26 @@ Result<std::vector<Algorithm>> read_algorithms(const std::vector<std::string>& n
 }
 
 /// Names are "CLAIM=VALUE", or "*" for every token.
+Status read_permission(const std::string& name, const std::string& text, JwtSettings& settings) {
+  const size_t equals = name.find('=');
+  if (name != kEveryToken && (equals == 0 || equals == std::string::npos || equals + 1 == name.size()))
+    return invalid_argument("found the name '", name, "', expected 'CLAIM=VALUE' or '*'");
+  Result<Permissions> permissions = Permissions::parse(text);
+  if (!permissions.ok()) return std::move(permissions).status();
+  if (name == kEveryToken) {
+    settings.for_all = std::move(permissions).value();
+    return {};
+  }
+  settings.verifier.claims.granting.emplace_back(name.substr(0, equals), name.substr(equals + 1));
+  settings.permissions.push_back(std::move(permissions).value());
+  return {};
+}
+
+/// Errors: INVALID_ARGUMENT the first entry that is wrong.
 Status read_permissions(const std::map<std::string, std::string>& entries, JwtSettings& settings) {
   for (const auto& [name, text] : entries) {
-    const size_t equals = name.find('=');
-    if (name != kEveryToken && (equals == 0 || equals == std::string::npos || equals + 1 == name.size()))
-      return invalid_argument("option 'permissions' has the name '", name,
-                              "', expected 'CLAIM=VALUE' or '*'");
-    Result<Permissions> permissions = Permissions::parse(text);
-    if (!permissions.ok())
-      return invalid_argument("option 'permissions', '", name, "': ", permissions.status().message());
-    if (name == kEveryToken) {
-      settings.for_all = std::move(permissions).value();
-      continue;
-    }
-    settings.verifier.claims.granting.emplace_back(name.substr(0, equals), name.substr(equals + 1));
-    settings.permissions.push_back(std::move(permissions).value());
+    if (Status status = read_permission(name, text, settings); !status.ok())
+      return invalid_argument("option 'permissions', '", name, "': ", status.message());
   }
   return {};
 }
@@ -125,7 +130,10 @@ void check_settings(OptionCheck& check) {
                                      "tokens for other services must not count here"));
   if (options.get_string("name_claim").empty())
     check.passes("name_claim", invalid_argument("option 'name_claim' is empty"));
-  check.passes("permissions", read_permissions(options.get_map("permissions"), unused));
+  for (const auto& [name, text] : options.get_map("permissions")) {
+    if (Status status = read_permission(name, text, unused); !status.ok())
+      check.report("permissions", name, cat("'", name, "': ", status.message()));
+  }
   check.passes("algorithms", read_algorithms(options.get_strings("algorithms")));
   check.passes("keys_file", read_keys(options.get_string("keys_file")));
 }

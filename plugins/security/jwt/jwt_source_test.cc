@@ -77,6 +77,14 @@ TEST_F(JwtSourceTest, ClaimsBecomePermissions) {
   EXPECT_FALSE(may(ApiCategory::kInference, "m1"));
 }
 
+TEST_F(JwtSourceTest, ScopesMayBeCalledEither) {
+  ASSERT_EQ(start(), "OK");
+  EXPECT_EQ(present(token(R"(,"scp":["read","infer"])")), "known");
+  EXPECT_TRUE(may(ApiCategory::kInference, "m1"));
+  EXPECT_EQ(present(token(R"(,"scp":"inferior")")), "known");
+  EXPECT_FALSE(may(ApiCategory::kInference, "m1"));
+}
+
 TEST_F(JwtSourceTest, WhatIsNoTokenOfItsIssuersIsLeftToOthers) {
   ASSERT_EQ(start(), "OK");
   EXPECT_EQ(ask({}), "not mine");

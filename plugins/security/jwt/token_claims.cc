@@ -51,6 +51,16 @@ bool has_value(const CheckedValue& claim, std::string_view name, std::string_vie
   return found;
 }
 
+/// Providers write scopes as "scope" (RFC 8693) or as "scp": either name stands for both.
+bool has_claim(const CheckedValue& claims, const std::string& name, std::string_view wanted) {
+  const auto has = [&](const char* one) {
+    const auto found = claims.FindMember(one);
+    return found != claims.MemberEnd() && has_value(found->value, one, wanted);
+  };
+  if (name == "scope" || name == "scp") return has("scope") || has("scp");
+  return has(name.c_str());
+}
+
 Status check_audience(const CheckedValue& claims, const std::vector<std::string>& audiences) {
   if (audiences.empty()) return {};
   bool is_meant = false;
@@ -109,8 +119,7 @@ Result<TokenClaims> read_claims(std::string_view json, const ClaimSettings& sett
   read.tenant = std::move(tenant).value();
   for (size_t i = 0; i < settings.granting.size(); ++i) {
     const auto& [claim, value] = settings.granting[i];
-    const auto found = claims.FindMember(claim.c_str());
-    if (found != claims.MemberEnd() && has_value(found->value, claim, value)) read.granted.push_back(i);
+    if (has_claim(claims, claim, value)) read.granted.push_back(i);
   }
   return read;
 }

@@ -300,6 +300,18 @@ TEST(KeySets, WhatIsNoKeyIsTold) {
   EXPECT_THAT(mixed->unused, testing::ElementsAre(HasSubstr("key 0 is not used: it is a shared secret")));
 }
 
+TEST_F(TokenVerifierTest, AKidThatComesTwiceIsTold) {
+  const std::string named = R"(,"kid":"p")";
+  Result<VerificationKeySet> twice =
+      parse_key_set(key_set({p256().jwk(named), rsa().jwk(R"(,"kid":"r")"), ed25519().jwk(named)}));
+  ASSERT_TRUE(twice.ok());
+  EXPECT_EQ(twice->keys.size(), 3u);
+  EXPECT_THAT(twice->unused, testing::ElementsAre(HasSubstr("key 2 has the 'kid' of a key before it")));
+  Result<VerificationKeySet> without = parse_key_set(key_set({p256().jwk(), ed25519().jwk()}));
+  ASSERT_TRUE(without.ok());
+  EXPECT_TRUE(without->unused.empty()) << "no name is no name twice";
+}
+
 TEST(Base64Url, HasOneTextForEachBytes) {
   for (const std::string& bytes : {std::string(), std::string("a"), std::string("ab"), std::string("abc"),
                                    std::string("\xff\xfe\xfd\xfc"), std::string(1000, '\0')})

@@ -246,6 +246,11 @@ Result<VerificationKeySet> parse_key_set(std::string_view text) {
   for (rapidjson::SizeType i = 0; i < list->value.Size(); ++i) {
     Result<VerificationKey> key = VerificationKey::parse(list->value[i]);
     if (key.ok()) {
+      const std::string& id = key->id();
+      const auto is_same = [&](const VerificationKey& other) { return !id.empty() && other.id() == id; };
+      if (std::any_of(set.keys.begin(), set.keys.end(), is_same))
+        set.unused.push_back(
+            cat("key ", i, " has the 'kid' of a key before it: tokens that name it may be signed by either"));
       set.keys.push_back(std::move(key).value());
     } else {
       set.unused.push_back(cat("key ", i, " is not used: ", key.status().message()));

@@ -55,7 +55,7 @@ inline constexpr size_t kKeySetBytesMax = 1 << 20;
 /// The keys of a JSON web key set.
 struct VerificationKeySet {
   std::vector<VerificationKey> keys;
-  std::vector<std::string> unused;  ///< why others are not used, one text each
+  std::vector<std::string> unused;  ///< why others are not used, and which have the same 'kid', one text each
 };
 /// Errors: INVALID_ARGUMENT it is no set, is too large, or has no key that can be used
 Result<VerificationKeySet> parse_key_set(std::string_view text);

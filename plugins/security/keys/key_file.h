@@ -21,8 +21,8 @@ class KeySet {
  public:
   /// Errors: INVALID_ARGUMENT the first line that cannot be read, by its number; an id that comes twice.
   static Result<std::shared_ptr<KeySet>> parse(std::string_view text) noexcept;
-  /// Errors: INVALID_ARGUMENT it cannot be read, is larger than 16 MiB, is no plain file, may be read or written by
-  /// others than its owner and group; those of parse(). All name the path.
+  /// Errors: INVALID_ARGUMENT it cannot be read, is larger than 16 MiB, is no plain file, may be read by others than its
+  /// owner and group, or written by others than its owner; those of parse(). All name the path.
   static Result<std::shared_ptr<KeySet>> read(const std::string& path) noexcept;
 
   size_t size() const noexcept { return keys_.size(); }

@@ -94,6 +94,11 @@ TEST(KeySet, WhatCannotBeReadIsNamedByItsLineAndShowsNoDigest) {
             "line 1: the second field is no SHA-256, which has 64 hexadecimal digits");
   EXPECT_EQ(problem(line("inferense")), "line 1: unknown category 'inferense'");
   EXPECT_EQ(problem(line("inference@")), "line 1: found no pattern of models behind 'inference@'");
+  for (const char* category : {"metrics", "logging", "shared-memory"}) {
+    EXPECT_NE(problem(line(cat("health,", category, "@a*"))).find("about the whole server"),
+              std::string::npos);
+    EXPECT_EQ(problem(line(cat(category, "@*,", category))), "");
+  }
   EXPECT_EQ(problem(line("")), "line 1: found no permission, expected '*' or categories");
   EXPECT_EQ(problem(line("*", "tenant=")),
             "line 1: found 'tenant=' in the fourth field, expected 'tenant=NAME' and 'expires=TIME'");
