@@ -18,7 +18,7 @@ OTHER = {"metadata": "health", "health": "metadata"}
 
 
 def http_routes():
-    """[(method, path, category, is_probe)] of the frontend's own table and of frontends/openai."""
+    """[(method, path, category, is_probe)] of the frontend's own table, of frontends/openai and of frontends/tfserving."""
     own = (ROOT / "plugins/frontends/http/route_table.cc").read_text()
     own = re.findall(r'\{"(/v2[^"]*)",\s*(\w+),\s*ApiCategory::(\w+),\s*([^}]+)\}', own)
     assert len(own) > 35
@@ -31,6 +31,13 @@ def http_routes():
     for path, methods, category in openai:
         for method in re.findall(r"kHttp(\w+)", methods):
             yield method.upper(), path.replace("*", "x"), category, False
+    tfserving = (ROOT / "plugins/frontends/tfserving/serving_routes.cc").read_text()
+    categories = dict(re.findall(r'case RestAction::(\w+):\s*return "(tfserving\.\w+)"', tfserving))
+    categories["kStatus"] = "tfserving.status"
+    tfserving = re.findall(r'\{"([^"]*)", kHttp(\w+), RestAction::(\w+)\}', tfserving)
+    assert len(tfserving) > 15
+    for rest, method, action in tfserving:
+        yield method.upper(), "/tfserving/v1/models" + rest.replace("*", "any", 1).replace("*", "1"), categories[action], False
 
 
 def category_name(constant):

@@ -205,6 +205,31 @@ def test_no_token_gets_into_the_log(server, tokens):
     assert not any(token in server.log for token in tokens.values())
 
 
+def test_the_tool_makes_no_key_that_is_good_for_nothing_and_removes_one(tmp_path):
+    file = tmp_path / "keys"
+    key = [BUILD / "bin" / "atollctl", "--porcelain", "key"]
+
+    def make(name, permissions="*", *more):
+        return subprocess.run([*key, "make", name, "--file", file, "--permissions", permissions, *more], capture_output=True, text=True)
+    assert make("first").returncode == 0
+    assert "about the whole server" in make("second", "metrics@a").stderr
+    assert "has passed" in make("second", "*", "--expires", "2001-01-01T00:00:00Z").stderr
+    assert make("first-2", "*", "--expires", "2999-01-01T00:00:00Z").returncode == 0
+    file.write_text("# mine\n" + file.read_text())
+    before = file.stat().st_mode
+    assert subprocess.run([*key, "remove", "first", "--file", file]).returncode == 0
+    assert "no key 'first'" in subprocess.run([*key, "remove", "first", "--file", file], capture_output=True, text=True).stderr
+    assert [line.split(":")[0] for line in file.read_text().splitlines()] == ["# mine", "first-2"]
+    assert file.stat().st_mode == before
+
+
+def test_the_tool_shows_no_secret_that_it_was_given_in_a_wrong_way():
+    for arguments in (["--token", "atk_x_secret", "model", "list"], ["model", "list", "--token=atk_x_secret"], ["model", "list", "atk_x_secret"]):
+        done = subprocess.run([BUILD / "bin" / "atollctl", *arguments], capture_output=True, text=True)
+        assert done.returncode != 0 and "secret" not in done.stdout + done.stderr, done
+    assert "--token-file" in subprocess.run([BUILD / "bin" / "atollctl", "--token", "x", "model", "list"], capture_output=True, text=True).stderr
+
+
 def test_the_tool_makes_keys(server, keys, tmp_path):
     tool = BUILD / "bin" / "atollctl"
     made = subprocess.run([tool, "key", "make", "made", "--file", keys.path, "--permissions", "model-repository,metadata"],

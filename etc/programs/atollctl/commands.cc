@@ -63,6 +63,9 @@ class Program {
     } catch (const CLI::RequiredError& error) {
       context_.err << escaped(what_is_missing(given, error)) << '\n';
       return kUsage;
+    } catch (const CLI::ExtrasError&) {
+      context_.err << escaped(what_is_not_known()) << '\n';
+      return kUsage;
     } catch (const CLI::ParseError& error) {
       const int code = app_.exit(error, context_.out, context_.err);
       return code == 0 ? kDone : kUsage;
@@ -81,6 +84,7 @@ class Program {
   void add_lease_commands();
   void add_lease_request(CLI::App& command);
   void add_lease_names(CLI::App& lease);
+  std::string what_is_not_known() const;
   void add_key_commands();
   void make_key_line();
   void list_key_lines();
@@ -163,6 +167,18 @@ std::string Program::what_is_missing(const std::vector<std::string>& given,
   if (commands.empty()) return cat("atollctl: ", std::string_view(error.what()), "; see ", path, " --help");
   if (word.empty()) return cat(path, ": a command is missing, one of ", commands);
   return cat(path, ": there is no command '", word, "'; there are ", commands);
+}
+
+/// Only names of flags: what stands behind one may be a secret, as in "--token SECRET".
+std::string Program::what_is_not_known() const {
+  for (const std::string& word : app_.remaining(true)) {
+    if (!word.starts_with('-')) continue;
+    const std::string flag = word.substr(0, word.find('='));
+    const bool is_token = flag == "--token";
+    return cat("atollctl: there is no option '", flag, "'",
+               is_token ? ": give tokens by --token-file or ATOLL_TOKEN" : "", "; see --help");
+  }
+  return "atollctl: there are more arguments than the command takes; see --help";
 }
 
 // --- pools ---
@@ -373,6 +389,13 @@ void Program::add_key_commands() {
   CLI::App* list =
       command(*key, "list", "The keys of a file, without their tokens", [this] { list_key_lines(); });
   list->add_option("-f,--file", file_, "The file")->required();
+  CLI::App* remove =
+      command(*key, "remove", "Take a key out of a file: its token is good for nothing then", [this] {
+        if (Status status = remove_key(file_, new_key_.id); !status.ok())
+          throw Failure{kUsage, std::string(status.message())};
+      });
+  remove->add_option("ID", new_key_.id, "Its name")->required();
+  remove->add_option("-f,--file", file_, "The file")->required();
 }
 
 // --- models and the server ---

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -78,6 +79,28 @@ Status replace_file(const std::string& path, const std::string& text, const stru
   return status.clone();
 }
 
+/// A file of keys that only this process changes, and what it was before.
+struct LockedFile {
+  std::string path;  ///< a link is followed, so that what it points to is replaced and not the link
+  FileDescriptor lock;
+  bool is_there = false;
+  struct stat before {};
+};
+
+Status lock_file(const std::string& named, LockedFile* file) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::weakly_canonical(named, error);
+  file->path = error ? named : real.string();
+  const std::string folder = std::filesystem::path(file->path).parent_path().string();
+  file->lock =
+      FileDescriptor(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (file->lock.get() < 0 || ::flock(file->lock.get(), LOCK_EX) != 0) return failed(file->path, "written");
+  file->is_there = ::stat(file->path.c_str(), &file->before) == 0;
+  if (file->is_there && !S_ISREG(file->before.st_mode))
+    return invalid_argument("'", file->path, "' is no file of keys, but something else");
+  return {};
+}
+
 }  // namespace
 
 Result<std::string> make_key(const std::string& named, const NewKey& key) {
@@ -96,33 +119,45 @@ Result<std::string> make_key(const std::string& named, const NewKey& key) {
   Result<KeyLine> read = parse_key_line(line);
   if (!read.ok()) return std::move(read).status();
   if (read->tenant != key.tenant) return invalid_argument("found ';' in the tenant's name");
+  using std::chrono::system_clock;
+  if (read->expires_s && *read->expires_s <= system_clock::to_time_t(system_clock::now()))
+    return invalid_argument("the key would never be good: ", key.expires, " has passed");
 
-  // A link is followed, so that what it points to is replaced and not the link.
-  std::error_code error;
-  const std::filesystem::path real = std::filesystem::weakly_canonical(named, error);
-  const std::string path = error ? named : real.string();
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  const FileDescriptor lock(
-      ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (lock.get() < 0 || ::flock(lock.get(), LOCK_EX) != 0) return failed(path, "written");
-  struct stat before {};
-  const bool is_there = ::stat(path.c_str(), &before) == 0;
-  if (is_there && !S_ISREG(before.st_mode))
-    return invalid_argument("'", path, "' is no file of keys, but something else");
+  LockedFile file;
+  ATOLL_RETURN_IF_ERROR(lock_file(named, &file));
   std::string text;
-  if (is_there) {
-    Result<std::string> old = read_text(path);
+  if (file.is_there) {
+    Result<std::string> old = read_text(file.path);
     if (!old.ok()) return std::move(old).status();
-    Result<std::vector<KeyLine>> keys = parse(path, old.value());
+    Result<std::vector<KeyLine>> keys = parse(file.path, old.value());
     if (!keys.ok()) return std::move(keys).status();
     if (std::ranges::any_of(keys.value(), [&](const KeyLine& one) { return one.id == key.id; }))
-      return invalid_argument("the file '", path, "' has a key '", key.id, "' already");
+      return invalid_argument("the file '", file.path, "' has a key '", key.id, "' already");
     text = std::move(old).value();
   }
   if (!text.empty() && text.back() != '\n') text += '\n';
   text += line + '\n';
-  ATOLL_RETURN_IF_ERROR(replace_file(path, text, is_there ? &before : nullptr));
+  ATOLL_RETURN_IF_ERROR(replace_file(file.path, text, file.is_there ? &file.before : nullptr));
   return token;
+}
+
+Status remove_key(const std::string& named, const std::string& id) {
+  LockedFile file;
+  ATOLL_RETURN_IF_ERROR(lock_file(named, &file));
+  Result<std::string> old = read_text(file.path);
+  if (!old.ok()) return std::move(old).status();
+  Result<std::vector<KeyLine>> keys = parse(file.path, old.value());
+  if (!keys.ok()) return std::move(keys).status();
+  if (std::ranges::none_of(keys.value(), [&](const KeyLine& one) { return one.id == id; }))
+    return invalid_argument("the file '", file.path, "' has no key '", id, "'");
+  // Lines of keys begin with their id; all others stay as they are.
+  std::string text;
+  for (std::string_view rest = old.value(); !rest.empty();) {
+    const size_t end = std::min(rest.find('\n'), rest.size() - 1);
+    if (!rest.starts_with(id + ":")) text += rest.substr(0, end + 1);
+    rest.remove_prefix(end + 1);
+  }
+  return replace_file(file.path, text, &file.before);
 }
 
 Result<std::vector<KeyLine>> read_keys(const std::string& path) {
