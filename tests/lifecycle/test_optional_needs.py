@@ -316,6 +316,7 @@ NOT_SEEN = {("models/catalog", "atoll.fault_notes/1"), ("models/catalog", "atoll
             ("telemetry/nvml", "atoll.cuda/1"),
             ("backends/onnxruntime", "atoll.cuda/1"),
             *((plugin, "atoll.listeners/1") for plugin in FRONTENDS if plugin.startswith("frontends/")),
+            ("frontends/console", "atoll.listeners/1"),
             ("models/catalog", "atoll.repository_paths/1"),
             *(("frontends/openai", f"atoll.{name}/1") for name in ("model_control", "model_router", "tracing")),
             *(("frontends/tfserving", f"atoll.{name}/1") for name in ("model_router", "tracing")),

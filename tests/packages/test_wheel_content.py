@@ -160,6 +160,12 @@ def test_every_package_that_is_compiled_in_has_its_license(information):
     assert len(packages) > 10 and packages - interfaces - licensed == set()
 
 
+def test_what_plugins_keep_of_others_has_its_license(information):
+    names = {text.parent.name for text in (ROOT / "plugins").glob("*/*/third_party/*/LICENSE")}
+    assert names >= {"uplot"}
+    assert {name for name in names if not (information / f"licenses/{name}.txt").exists()} == set()
+
+
 def test_nothing_names_the_folder_that_it_was_built_in(unpacked):
     folders = {str(ROOT), str(BUILD), str(BUILD.resolve()), "/tmp/tmp"}
     for path in unpacked.rglob("*"):

@@ -1,0 +1,169 @@
+#include "frontends/console/answer_json.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <utility>
+#include <vector>
+
+#include "atoll/core/text.h"
+#include "atoll/lib/http_request.h"
+#include "atoll/lib/json_writer.h"
+
+namespace atl::frontends::console {
+namespace {
+
+constexpr uint64_t kMostModels = 1000;
+
+template <class Write>
+std::string object_json(Write&& write) {
+  CheckedBuffer buffer;
+  CheckedWriter json(buffer);
+  write_object(json, [&] { write(json); });
+  return {buffer.GetString(), buffer.GetSize()};
+}
+
+uint64_t resident_bytes() {
+  uint64_t all = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+double cpu_seconds() {
+  rusage used{};
+  (void)getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool has_part(std::string_view name, std::string_view part) {
+  return std::search(name.begin(), name.end(), part.begin(), part.end(),
+                     [](char a, char b) { return lower(a) == lower(b); }) != name.end();
+}
+
+std::string_view state_of(const ModelIndexEntry& entry) noexcept {
+  return entry.state.empty() ? std::string_view("NOT LOADED") : std::string_view(entry.state);
+}
+
+void write_duration(CheckedWriter& json, std::string_view name, const StatisticDuration& one) {
+  write_object(json, name, [&] {
+    write_member(json, "count", one.count);
+    write_member(json, "ns", one.ns);
+  });
+}
+
+void write_requests(CheckedWriter& json, const ModelSums& sums) {
+  write_duration(json, "success", sums.success);
+  write_duration(json, "fail", sums.fail);
+  write_duration(json, "queue", sums.queue);
+  write_duration(json, "compute_input", sums.compute_input);
+  write_duration(json, "compute_infer", sums.compute_infer);
+  write_duration(json, "compute_output", sums.compute_output);
+  write_object(json, "failures", [&] {
+    constexpr std::string_view kReasons[] = {"REJECTED", "CANCELED", "BACKEND", "OTHER"};
+    for (size_t i = 0; i < std::size(kReasons); ++i) write_member(json, kReasons[i], sums.failures[i]);
+  });
+  write_member(json, "inferences", sums.inferences);
+  write_member(json, "executions", sums.executions);
+  write_member(json, "pending", sums.pending);
+}
+
+Status read_number(std::string_view name, const std::string& value, uint64_t* number) {
+  const char* const end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, *number);
+  if (error == std::errc() && stop == end) return {};
+  return invalid_argument("found the ", name, " '", value, "', expected a number");
+}
+
+}  // namespace
+
+Result<ModelsQuery> ModelsQuery::parse(std::string_view text) {
+  ModelsQuery query;
+  while (!text.empty()) {
+    const auto end = static_cast<size_t>(std::find(text.begin(), text.end(), '&') - text.begin());
+    const std::string_view part = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const auto equals = static_cast<size_t>(std::find(part.begin(), part.end(), '=') - part.begin());
+    const std::string_view name = part.substr(0, equals);
+    const std::string_view given = equals == part.size() ? std::string_view() : part.substr(equals + 1);
+    std::string value = percent_decode(given);
+    if (name == "search") {
+      query.search = std::move(value);
+    } else if (name == "state") {
+      query.state = std::move(value);
+    } else if (name == "offset") {
+      ATOLL_RETURN_IF_ERROR(read_number(name, value, &query.offset));
+    } else if (name == "limit") {
+      ATOLL_RETURN_IF_ERROR(read_number(name, value, &query.limit));
+    } else if (!part.empty()) {
+      return invalid_argument("found '", name, "', expected search, state, offset or limit");
+    }
+  }
+  if (query.limit > kMostModels) return invalid_argument("the limit may be at most ", kMostModels);
+  return query;
+}
+
+std::string overview_json(const CatalogLook& look, const ServerFacts& server) {
+  return object_json([&](CheckedWriter& json) {
+    write_member(json, "version", server.version);
+    write_member(json, "run", cat(server.run));
+    write_member(json, "time_ms", look.wall_ms);
+    write_member(json, "took_ns", look.took_ns);
+    write_member(json, "cpu_seconds", cpu_seconds());
+    write_member(json, "resident_bytes", resident_bytes());
+    write_object(json, "models", [&] {
+      for (const auto& [state, count] : look.states) write_member(json, state, count);
+    });
+    write_object(json, "requests", [&] { write_requests(json, look.sums); });
+    // Pairs of a bound and a count, of the buckets that have any.
+    write_key(json, "latency_buckets");
+    json.StartArray();
+    for (uint32_t i = 0; i < LatencyHistogram::kBuckets; ++i) {
+      if (look.sums.total.counts[i] == 0) continue;
+      const bool is_last = i + 1 == LatencyHistogram::kBuckets;
+      json.StartArray();
+      json.Uint64(LatencyHistogram::upper_bound_ns(is_last ? i - 1 : i));
+      json.Uint64(look.sums.total.counts[i]);
+      json.EndArray();
+    }
+    json.EndArray();
+  });
+}
+
+std::string models_json(const CatalogLook& look, const ModelsQuery& query, const Identity* identity) {
+  std::vector<const ModelIndexEntry*> page;
+  uint64_t matching = 0;
+  for (const ModelIndexEntry& entry : look.entries) {
+    if (!query.state.empty() && state_of(entry) != query.state) continue;
+    if (!has_part(entry.name, query.search)) continue;
+    if (identity != nullptr && !identity->may(ApiCategory::kOther, kCategory, entry.name)) continue;
+    if (matching >= query.offset && page.size() < query.limit) page.push_back(&entry);
+    ++matching;
+  }
+  return object_json([&](CheckedWriter& json) {
+    write_member(json, "time_ms", look.wall_ms);
+    write_member(json, "matching", matching);
+    write_member(json, "offset", query.offset);
+    write_array(json, "models", page, [&](const ModelIndexEntry* entry) {
+      write_object(json, [&] {
+        write_member(json, "name", entry->name);
+        write_member(json, "version", entry->version);
+        write_member(json, "state", state_of(*entry));
+        write_member(json, "reason", entry->reason);
+      });
+    });
+  });
+}
+
+std::string error_json(std::string_view text) {
+  return object_json([&](CheckedWriter& json) { write_member(json, "error", text); });
+}
+
+}  // namespace atl::frontends::console

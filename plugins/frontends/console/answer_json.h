@@ -1,0 +1,39 @@
+/// Answers of the console's calls.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "atoll/core/status.h"
+#include "atoll/frontend/access.h"
+#include "frontends/console/catalog_view.h"
+
+namespace atl::frontends::console {
+
+inline constexpr std::string_view kCategory = "console.read";
+
+/// Of the whole server, beside its models.
+struct ServerFacts {
+  std::string_view version;
+  int64_t run = 0;  ///< tells this run of the server from those before: when it began, in ns since 1970
+};
+
+/// Which entries of the list of models are asked for.
+struct ModelsQuery {
+  std::string search;  ///< part of a name, without regard to the case of ASCII letters; empty: all
+  std::string state;   ///< as in CatalogLook::states; empty: all
+  uint64_t offset = 0;
+  uint64_t limit = 100;
+
+  /// Reads "search=a%20b&state=READY&offset=100&limit=100", whose parts may all be missing.
+  /// Errors: INVALID_ARGUMENT an unknown part, no number where one belongs, too large a limit.
+  static Result<ModelsQuery> parse(std::string_view text);
+};
+
+std::string overview_json(const CatalogLook& look, const ServerFacts& server);
+/// \param identity  null: all models may be seen
+std::string models_json(const CatalogLook& look, const ModelsQuery& query, const Identity* identity);
+std::string error_json(std::string_view text);
+
+}  // namespace atl::frontends::console

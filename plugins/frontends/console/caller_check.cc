@@ -1,0 +1,122 @@
+#include "frontends/console/caller_check.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "atoll/core/text.h"
+#include "frontends/common/http/header_name.h"
+
+namespace atl::frontends::console {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string made(text);
+  for (char& c : made) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return made;
+}
+
+/// "localhost" of "localhost:8000", "::1" of "[::1]:8000"; empty: it is neither.
+std::string_view host_of(std::string_view header) {
+  std::string_view rest;
+  std::string_view host;
+  if (header.starts_with('[')) {
+    const size_t end = header.find(']');
+    if (end == std::string_view::npos) return {};
+    host = header.substr(1, end - 1);
+    rest = header.substr(end + 1);
+  } else {
+    const size_t colon = std::min(header.find(':'), header.size());
+    host = header.substr(0, colon);
+    rest = header.substr(colon);
+  }
+  if (rest.empty()) return host;
+  const bool is_port = rest.front() == ':' && rest.size() > 1 && rest.size() <= 6 &&
+                       rest.find_first_not_of("0123456789", 1) == std::string_view::npos;
+  return is_port ? host : std::string_view();
+}
+
+std::vector<std::string_view> values_of(const HttpExchange& exchange, std::string_view name) {
+  std::vector<std::string_view> values;
+  for (uint32_t i = 0; i < exchange.header_count(); ++i) {
+    if (const HttpHeader header = exchange.header(i); is_named(header.name, name))
+      values.push_back(header.value);
+  }
+  return values;
+}
+
+/// Whether a page of the very host and port that the request went to has sent it.
+bool is_own_origin(std::string_view origin, std::string_view host) {
+  const size_t colon = origin.find("://");
+  if (colon == std::string_view::npos) return false;
+  const std::string_view scheme = origin.substr(0, colon);
+  return (scheme == "http" || scheme == "https") && lower(origin.substr(colon + 3)) == lower(host);
+}
+
+bool contains(const std::vector<std::string>& list, std::string_view text) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+}  // namespace
+
+bool is_allowed_host(std::string_view header, const std::vector<std::string>& allowed) {
+  const std::string_view host = host_of(header);
+  return !host.empty() && contains(allowed, lower(host));
+}
+
+bool is_local_socket(int fd) noexcept {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return false;
+  if (address.ss_family == AF_UNIX) return true;
+  if (address.ss_family == AF_INET) {
+    const auto& four = reinterpret_cast<const sockaddr_in&>(address);
+    return (ntohl(four.sin_addr.s_addr) >> 24) == IN_LOOPBACKNET;
+  }
+  if (address.ss_family != AF_INET6) return false;
+  const auto& six = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+  return IN6_IS_ADDR_LOOPBACK(&six) || (IN6_IS_ADDR_V4MAPPED(&six) && six.s6_addr[12] == IN_LOOPBACKNET);
+}
+
+CallerCheck::CallerCheck(Host& host, CallerRules rules)
+    : host_(host), rules_(std::move(rules)), listeners_(host) {}
+
+std::string CallerCheck::refusal(const HttpExchange& exchange) const {
+  const std::vector<std::string_view> hosts = values_of(exchange, "host");
+  if (hosts.size() != 1 || !is_allowed_host(hosts.front(), rules_.allowed_hosts))
+    return cat("The console does not answer under this name. Add it to the option allowed_hosts of [plugin.",
+               host_.instance_name(), "] if it is the server's.");
+  for (const std::string_view origin : values_of(exchange, "origin")) {
+    if (!is_own_origin(origin, hosts.front())) return "The console does not answer pages of another origin.";
+  }
+  if (exchange.identity() != nullptr) return {};
+  const std::string open = open_listener();
+  if (open.empty()) return {};
+  return cat(
+      "Without identities of callers the console answers only where the server listens on the loopback, and ",
+      open,
+      ". Set its option address to 127.0.0.1:PORT, or add a source of identities such as "
+      "security/keys and give the permission console.read.");
+}
+
+std::string CallerCheck::open_listener() const {
+  const auto listeners = listeners_.hold();
+  if (!listeners) return "it is not known where it listens";
+  std::string open;
+  bool any = false;
+  listeners->visit([&](const Host& owner, int fd) {
+    if (contains(rules_.ignored_listeners, owner.instance_name())) return;
+    any = true;
+    if (open.empty() && !is_local_socket(fd))
+      open = cat("[plugin.", owner.instance_name(), "] listens for other machines, too");
+  });
+  if (!any) return "it is not known where it listens";
+  return open;
+}
+
+}  // namespace atl::frontends::console

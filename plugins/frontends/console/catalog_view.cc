@@ -1,0 +1,79 @@
+#include "frontends/console/catalog_view.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace atl::frontends::console {
+namespace {
+
+constexpr int64_t kShortestNs = kNsPerSecond;
+/// A look may take 2 % of a processor.
+constexpr int64_t kPause = 50;
+
+void add_duration(StatisticDuration& sum, const StatisticDuration& one) noexcept {
+  sum.count += one.count;
+  sum.ns += one.ns;
+}
+
+int64_t number_of(const std::string& version) noexcept {
+  int64_t number = -1;
+  (void)std::from_chars(version.data(), version.data() + version.size(), number);
+  return number;
+}
+
+bool comes_before(const ModelIndexEntry& a, const ModelIndexEntry& b) noexcept {
+  if (const int order = a.name.compare(b.name); order != 0) return order < 0;
+  return number_of(a.version) < number_of(b.version);
+}
+
+}  // namespace
+
+void ModelSums::add(const ModelStatistics& one) noexcept {
+  add_duration(success, one.success);
+  add_duration(fail, one.fail);
+  add_duration(queue, one.queue);
+  add_duration(compute_input, one.compute_input);
+  add_duration(compute_infer, one.compute_infer);
+  add_duration(compute_output, one.compute_output);
+  for (size_t i = 0; i < std::size(failures); ++i) failures[i] += one.failures[i];
+  inferences += one.inference_count;
+  executions += one.execution_count;
+  pending += one.pending;
+  total.merge(one.latencies.total);
+}
+
+Result<const CatalogLook*> CatalogView::look() {
+  const int64_t age_ns = clock_.now_ns() - look_.taken_ns;
+  if (!is_taken_ || age_ns >= std::max(kShortestNs, kPause * look_.took_ns)) ATOLL_RETURN_IF_ERROR(renew());
+  return &look_;
+}
+
+Status CatalogView::renew() {
+  CatalogLook made;
+  made.taken_ns = clock_.now_ns();
+  made.wall_ms = clock_.wall_ns() / kNsPerMs;
+  Result<std::vector<ModelIndexEntry>> index = catalog_.index(/*ready_only=*/false);
+  if (!index.ok()) return std::move(index).status();
+  made.entries = std::move(index).value();
+  std::sort(made.entries.begin(), made.entries.end(), comes_before);
+  const std::string* last = nullptr;
+  for (const ModelIndexEntry& entry : made.entries) {
+    ++made.states[entry.state.empty() ? "NOT LOADED" : entry.state];
+    if (entry.state != model_state_name(ModelState::kReady) || (last != nullptr && *last == entry.name))
+      continue;
+    last = &entry.name;
+    // One model after the other: the statistics of all at a time would be 11 kB for each of them. One that has gone
+    // meanwhile counts no more.
+    const Result<std::vector<ModelStatistics>> versions =
+        catalog_.statistics(entry.name, ModelCatalog::kLatest);
+    if (!versions.ok()) continue;
+    for (const ModelStatistics& one : versions.value()) made.sums.add(one);
+  }
+  made.took_ns = clock_.now_ns() - made.taken_ns;
+  look_ = std::move(made);
+  is_taken_ = true;
+  return {};
+}
+
+}  // namespace atl::frontends::console

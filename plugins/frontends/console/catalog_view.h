@@ -1,0 +1,53 @@
+/// What the console shows of all models together.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "atoll/core/clock.h"
+#include "atoll/models/model.h"
+
+namespace atl::frontends::console {
+
+/// Sums over the READY versions.
+struct ModelSums {
+  StatisticDuration success, fail, queue, compute_input, compute_infer, compute_output;
+  uint64_t failures[4] = {};  ///< by FailureReason
+  uint64_t inferences = 0, executions = 0, pending = 0;
+  LatencyHistogram total;
+
+  void add(const ModelStatistics& one) noexcept;
+};
+
+struct CatalogLook {
+  int64_t taken_ns = 0;  ///< when it was begun, by Clock::now_ns()
+  int64_t wall_ms = 0;   ///< when it was begun, in milliseconds since 1970
+  int64_t took_ns = 0;
+  std::vector<ModelIndexEntry> entries;    ///< by name, then by version
+  std::map<std::string, uint64_t> states;  ///< how many entries; "NOT LOADED" of those without a state
+  ModelSums sums;
+};
+
+/// Looks at the catalog only when somebody asks, and seldom enough that it costs little however many ask: the next look is
+/// taken 50 times as long after the last one as that took. For one thread at a time.
+class CatalogView {
+ public:
+  /// Both outlive this object.
+  CatalogView(ModelCatalog& catalog, const Clock& clock) : catalog_(catalog), clock_(clock) {}
+
+  /// Reads the repository, and statistics of a model at a time. [worker]
+  /// Errors: those of ModelCatalog::index(), if there was no look yet or the last one is too old.
+  Result<const CatalogLook*> look();
+
+ private:
+  Status renew();
+
+  ModelCatalog& catalog_;
+  const Clock& clock_;
+  CatalogLook look_;
+  bool is_taken_ = false;
+};
+
+}  // namespace atl::frontends::console

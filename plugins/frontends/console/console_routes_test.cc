@@ -1,0 +1,213 @@
+#include "frontends/console/console_routes.h"
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "atoll/core/file_descriptor.h"
+#include "atoll/core/text.h"
+#include "atoll/testing/conformance/http_routes.h"
+#include "atoll/testing/fake_catalog.h"
+#include "atoll/testing/fake_host.h"
+
+namespace atl::test {
+namespace {
+
+using frontends::console::CallerRules;
+using frontends::console::ConsoleRoutes;
+
+/// One socket of an instance "http".
+class OneListener final : public Listeners {
+ public:
+  virtual ~OneListener() = default;
+  explicit OneListener(uint32_t address) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in bound{};
+    bound.sin_family = AF_INET;
+    bound.sin_addr.s_addr = htonl(address);
+    EXPECT_EQ(::bind(fd_.get(), reinterpret_cast<const sockaddr*>(&bound), sizeof bound), 0);
+  }
+  void add(const Host&, int) noexcept override {}
+  void remove(const Host&, int) noexcept override {}
+  void visit(const std::function<void(const Host&, int)>& look) const noexcept override {
+    look(owner_, fd_.get());
+  }
+
+ private:
+  FakeHost owner_{"http"};
+  const FileDescriptor fd_;
+};
+
+/// May see the one model.
+class OneModel final : public Identity {
+ public:
+  explicit OneModel(std::string model) : model_(std::move(model)) {}
+  std::string_view name() const noexcept override { return "somebody"; }
+  std::string_view tenant() const noexcept override { return {}; }
+  bool may(ApiCategory, std::string_view category, std::string_view model) const noexcept override {
+    return category == "console.read" && (model.empty() || model == model_ || model_ == "*");
+  }
+  bool may_all(ApiCategory, std::string_view) const noexcept override { return model_ == "*"; }
+  bool holds() const noexcept override { return true; }
+
+ private:
+  const std::string model_;
+};
+
+using Headers = std::vector<std::pair<std::string, std::string>>;
+const Headers kLocal = {{"Host", "localhost:8000"}};
+
+class ServedConsole final : public HttpRoutesUnderTest {
+ public:
+  explicit ServedConsole(uint32_t address = INADDR_LOOPBACK)
+      : listener_(address), routes_(host_, CallerRules{{"localhost"}, {"grpc"}}) {
+    catalog_.add_identity("first");
+    catalog_.add_identity("<img onerror>");
+    host_.registry().publish<ModelCatalog>("models", catalog_);
+    host_.registry().publish<Listeners>("kernel", listener_);
+    EXPECT_TRUE(routes_.start().ok());
+  }
+  ~ServedConsole() override {
+    // A call's thread may still be on its way out; the server waits for it likewise.
+    host_.gate().close();
+    while (host_.gate().count() != 0) std::this_thread::yield();
+    routes_.stop();
+  }
+  HttpRoutes& routes() override { return routes_; }
+  void drain() override { host_.gate().close(); }
+
+  ReceivedHttpReply ask(const std::string& path, Headers headers = kLocal,
+                        const Identity* identity = nullptr) {
+    const size_t question = path.find('?');
+    const std::string plain = path.substr(0, question);
+    FakeHttpExchange exchange({"GET",
+                               plain,
+                               question == std::string::npos ? "" : path.substr(question + 1),
+                               std::move(headers),
+                               {}});
+    exchange.set_identity(identity);
+    exchange.send_to(routes_, plain.starts_with("/console/") ? "/console/*" : plain);
+    EXPECT_TRUE(exchange.wait_end(std::chrono::minutes(1)));
+    for (const std::string& problem : exchange.problems()) ADD_FAILURE() << problem;
+    return exchange.reply();
+  }
+
+ private:
+  FakeHost host_{"console", FakeHost::Threads::kReal};
+  FakeModelCatalog catalog_;
+  OneListener listener_;
+  ConsoleRoutes routes_;
+};
+
+std::string header(const ReceivedHttpReply& reply, const std::string& name) {
+  for (const auto& [found, value] : reply.headers) {
+    if (found == name) return value;
+  }
+  return {};
+}
+
+TEST(ConsoleRoutes, ThePageAndItsHeaders) {
+  ServedConsole served;
+  const ReceivedHttpReply page = served.ask("/console/");
+  EXPECT_EQ(page.status, 200);
+  EXPECT_EQ(page.content_type, "text/html; charset=utf-8");
+  const std::string policy = header(page, "content-security-policy");
+  EXPECT_TRUE(policy.starts_with("default-src 'none'; script-src 'self'; ")) << policy;
+  EXPECT_EQ(policy.find("unsafe"), std::string::npos);
+  EXPECT_EQ(header(page, "x-content-type-options"), "nosniff");
+  EXPECT_EQ(header(page, "referrer-policy"), "no-referrer");
+  EXPECT_EQ(served.ask("/console/app.js").content_type, "text/javascript; charset=utf-8");
+  EXPECT_EQ(served.ask("/console/none.js").status, 404);
+  EXPECT_EQ(header(served.ask("/console"), "location"), "/console/");
+}
+
+TEST(ConsoleRoutes, WhoHasTheFileIsToldSo) {
+  ServedConsole served;
+  const std::string tag = header(served.ask("/console/app.js"), "etag");
+  ASSERT_FALSE(tag.empty());
+  EXPECT_EQ(served.ask("/console/app.js", {{"Host", "localhost"}, {"If-None-Match", tag}}).status, 304);
+  EXPECT_EQ(served.ask("/console/app.js", {{"Host", "localhost"}, {"If-None-Match", "\"other\""}}).status,
+            200);
+}
+
+TEST(ConsoleRoutes, ForgedHostsAndOriginsAreRefused) {
+  ServedConsole served;
+  for (const char* path : {"/console/", "/console/app.js", "/v2/console/overview", "/v2/console/models"}) {
+    const ReceivedHttpReply refused = served.ask(path, {{"Host", "evil.example:8000"}});
+    EXPECT_EQ(refused.status, 403) << path;
+    EXPECT_NE(refused.body.find("allowed_hosts of [plugin.console]"), std::string::npos) << refused.body;
+    EXPECT_EQ(served.ask(path, {}).status, 403) << path;
+    EXPECT_EQ(served.ask(path, {{"Host", "localhost"}, {"Host", "localhost"}}).status, 403) << path;
+    for (const char* origin : {"http://evil.example", "null", "http://localhost:9000", "http://localhost", "",
+                               "file://localhost:8000", "http://localhost:8000/"})
+      EXPECT_EQ(served.ask(path, {{"Host", "localhost:8000"}, {"Origin", origin}}).status, 403) << origin;
+    EXPECT_EQ(served.ask(path, {{"Host", "localhost:8000"}, {"Origin", "http://localhost:8000"}}).status,
+              200);
+  }
+}
+
+TEST(ConsoleRoutes, WithoutIdentitiesOnlyTheLoopback) {
+  ServedConsole served(INADDR_ANY);
+  for (const char* path : {"/console/", "/v2/console/overview"}) {
+    const ReceivedHttpReply refused = served.ask(path);
+    EXPECT_EQ(refused.status, 403);
+    EXPECT_NE(refused.body.find("[plugin.http] listens for other machines"), std::string::npos)
+        << refused.body;
+    EXPECT_NE(refused.body.find("console.read"), std::string::npos) << refused.body;
+    const OneModel all("*");
+    EXPECT_EQ(served.ask(path, kLocal, &all).status, 200);
+  }
+}
+
+TEST(ConsoleRoutes, TheOverviewCountsModels) {
+  ServedConsole served;
+  const std::string body = served.ask("/v2/console/overview").body;
+  EXPECT_NE(body.find(R"("models":{"READY":2})"), std::string::npos) << body;
+  EXPECT_NE(body.find(R"("success":{"count":0,"ns":0})"), std::string::npos) << body;
+}
+
+TEST(ConsoleRoutes, ModelsAreFoundAndPaged) {
+  ServedConsole served;
+  const auto models = [&](const std::string& query) {
+    const std::string body = served.ask("/v2/console/models?" + query).body;
+    const size_t begin = body.find("\"matching\"");
+    return begin == std::string::npos ? body : body.substr(begin);
+  };
+  const std::string first = R"({"name":"first","version":"1","state":"READY","reason":""})";
+  const std::string second = R"({"name":"<img onerror>","version":"1","state":"READY","reason":""})";
+  EXPECT_EQ(models(""), cat(R"("matching":2,"offset":0,"models":[)", second, ",", first, "]}"));
+  EXPECT_EQ(models("search=FIR&state=READY"), cat(R"("matching":1,"offset":0,"models":[)", first, "]}"));
+  EXPECT_EQ(models("search=%3Cimg%20"), cat(R"("matching":1,"offset":0,"models":[)", second, "]}"));
+  EXPECT_EQ(models("offset=1&limit=1"), cat(R"("matching":2,"offset":1,"models":[)", first, "]}"));
+  EXPECT_EQ(models("state=LOADING"), R"("matching":0,"offset":0,"models":[]})");
+  for (const char* wrong : {"offset=-1", "limit=x", "limit=1001", "limit=99999999999999999999", "page=1"})
+    EXPECT_EQ(served.ask(cat("/v2/console/models?", wrong)).status, 400) << wrong;
+}
+
+TEST(ConsoleRoutes, CallersSeeTheirModels) {
+  ServedConsole served(INADDR_ANY);
+  const OneModel one("first");
+  EXPECT_EQ(served.ask("/v2/console/overview", kLocal, &one).status, 403);
+  const std::string body = served.ask("/v2/console/models", kLocal, &one).body;
+  EXPECT_NE(body.find(R"("matching":1)"), std::string::npos) << body;
+  EXPECT_EQ(body.find("onerror"), std::string::npos) << body;
+}
+
+std::vector<HttpRoutesCase> cases() {
+  const auto get = [](std::string route, std::string path, int status) {
+    return HttpRoutesCase{std::move(route), FakeHttpRequest{"GET", std::move(path), {}, kLocal, {}}, status};
+  };
+  return {get("/console", "/console", 308), get("/console/*", "/console/", 200),
+          get("/console/*", "/console/none", 404), get("/v2/console/overview", "/v2/console/overview", 200),
+          get("/v2/console/models", "/v2/console/models", 200)};
+}
+
+std::shared_ptr<HttpRoutesUnderTest> make_routes() { return std::make_shared<ServedConsole>(); }
+INSTANTIATE_TEST_SUITE_P(Console, HttpRoutesConformance,
+                         ::testing::Values(HttpRoutesProvider{"console", make_routes, cases(), {}}));
+
+}  // namespace
+}  // namespace atl::test

@@ -1,0 +1,46 @@
+// Calls of the server, and asking again and again. Nothing here but calls that docs/console.md names.
+
+async function call(path, options) {
+  const reply = await fetch(path, {cache: "no-store", credentials: "same-origin", ...options});
+  const text = await reply.text();
+  let body;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    body = {error: text.slice(0, 500)};
+  }
+  if (!reply.ok) throw new Error(`${reply.status}: ${body.error || reply.statusText}`);
+  return body;
+}
+
+export const get = (path, signal) => call(path, {signal});
+
+export const post = (path, body, signal) =>
+  call(path, {method: "POST", body: JSON.stringify(body), headers: {"content-type": "application/json"}, signal});
+
+/** "/v2/models/NAME/versions/VERSION" */
+export const modelPath = (name, version) =>
+  `/v2/models/${encodeURIComponent(name)}` + (version ? `/versions/${encodeURIComponent(version)}` : "");
+
+/** Calls `ask` at once and each `ms` until the signal, and not while the page is hidden; `show` gets true or a failure. */
+export function poll(ask, ms, signal, show) {
+  let timer = 0;
+  let running = false;
+  const next = async () => {
+    clearTimeout(timer);
+    if (signal.aborted || document.hidden || running) return;
+    running = true;
+    try {
+      await ask();
+      if (!signal.aborted) show(null);
+    } catch (error) {
+      if (!signal.aborted) show(error);
+    }
+    running = false;
+    if (!signal.aborted) timer = setTimeout(next, ms);
+  };
+  document.addEventListener("visibilitychange", next, {signal});
+  signal.addEventListener("abort", () => clearTimeout(timer));
+  next();
+  return next;
+}

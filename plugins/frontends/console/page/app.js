@@ -1,0 +1,47 @@
+// Which page is shown: the part of the address behind '#'.
+import {element} from "./dom.js";
+import {show as showLog} from "./log.js";
+import {show as showModel} from "./model.js";
+import {show as showModels} from "./models.js";
+import {show as showOverview} from "./overview.js";
+
+const view = document.getElementById("view");
+const state = document.getElementById("state");
+let page = new AbortController();
+
+/** Under the head: whether the page is live. */
+function status(error) {
+  state.textContent = error === null ? `live, ${new Date().toLocaleTimeString("en-GB")}` : `not live: ${error.message}`;
+  state.className = error === null ? "" : "error";
+}
+
+/** An address that nobody can read stays as it is. */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function route() {
+  if (location.hash === "#view") return view.focus();
+  page.abort();
+  page = new AbortController();
+  view.replaceChildren();
+  state.textContent = "";
+  const [path, query = ""] = (location.hash.slice(1) || "/overview").split("?");
+  const [, kind, ...rest] = path.split("/");
+  for (const link of document.querySelectorAll("nav a")) {
+    if (link.hash === `#/${kind}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  if (kind === "overview") showOverview(view, page.signal, status);
+  else if (kind === "models") showModels(view, page.signal, status, new URLSearchParams(query));
+  else if (kind === "model") showModel(view, page.signal, status, decoded(rest[0] || ""), decoded(rest[1] || ""));
+  else if (kind === "log") showLog(view, page.signal, status);
+  else view.append(element("p", {}, "There is no such page."));
+}
+
+addEventListener("hashchange", route);
+route();

@@ -1,0 +1,41 @@
+// Elements. Texts become text nodes and nothing else: names of models come from outside.
+
+export function element(tag, properties = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name.startsWith("aria-") || name === "role" || name === "for" || name === "scope") made.setAttribute(name, value);
+    else made[name] = value;
+  }
+  made.append(...children.map((child) => (child instanceof Node ? child : document.createTextNode(String(child)))));
+  return made;
+}
+
+/** A name from outside, whatever its direction is. */
+export const name = (text) => element("bdi", {}, text);
+
+/** A state as a word, and in its colour. */
+export const state = (text) => element("strong", {className: `state-${text.replace(/[^A-Z]/g, "")}`}, text);
+
+/** rows: lists of texts and elements */
+export function table(caption, heads, rows) {
+  return element("div", {className: "scroll", tabIndex: 0, role: "region", "aria-label": caption},
+    element("table", {},
+      element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", {scope: "col"}, head)))),
+      element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map((cell) => element("td", {}, cell)))))));
+}
+
+/** A list of named figures. */
+export const cards = (pairs) => element("dl", {className: "cards"},
+  ...pairs.map(([title, value]) => element("div", {className: "card"}, element("dt", {}, title), element("dd", {}, value))));
+
+export function number(value, digits = 1) {
+  if (value === null || value === undefined || Number.isNaN(value)) return "–";
+  return value.toLocaleString("en", {maximumFractionDigits: digits});
+}
+
+export function bytes(value) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let unit = 0;
+  for (; value >= 1024 && unit < units.length - 1; ++unit) value /= 1024;
+  return `${number(value)} ${units[unit]}`;
+}

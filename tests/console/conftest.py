@@ -1,0 +1,57 @@
+"""A real browser, for the console."""
+
+import json
+
+import pytest
+from selenium import webdriver
+
+WAIT_S = 60
+
+
+@pytest.fixture
+def open_browser(tmp_path):
+    """Gives a browser of a colour scheme; it keeps the log of its console and of its network."""
+    drivers = []
+
+    def browser(scheme="light", width=1280):
+        options = webdriver.ChromeOptions()
+        options.binary_location = "/usr/bin/chromium"
+        for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--no-proxy-server",
+                         f"--window-size={width},900", f"--user-data-dir={tmp_path / f'profile{len(drivers)}'}"):
+            options.add_argument(argument)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        driver = webdriver.Chrome(options=options, service=webdriver.ChromeService("/usr/bin/chromedriver"))
+        driver.set_page_load_timeout(WAIT_S)
+        drivers.append(driver)
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+        driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": """
+            window.violations = [];
+            document.addEventListener("securitypolicyviolation", (event) => violations.push(event.violatedDirective + " " + event.blockedURI));
+            """})
+        return driver
+
+    yield browser
+    for driver in drivers:
+        driver.quit()
+
+
+def requested_urls(driver):
+    """What the page has asked for since this was called last; not what the browser's own pages have."""
+    urls = []
+    for entry in driver.get_log("performance"):
+        message = json.loads(entry["message"])["message"]
+        if message["method"] == "Network.requestWillBeSent" and not message["params"]["documentURL"].startswith("chrome://"):
+            urls.append(message["params"]["request"]["url"])
+    return urls
+
+
+@pytest.fixture
+def assert_quiet():
+    def check(driver, origin):
+        """Nothing was complained about, and nothing was asked of anybody else. Returns how much was asked."""
+        assert driver.execute_script("return window.violations") == []
+        assert [entry for entry in driver.get_log("browser") if entry["level"] in ("WARNING", "SEVERE")] == []
+        urls = requested_urls(driver)
+        assert [url for url in urls if not url.startswith((f"{origin}/", "data:"))] == []
+        return len(urls)
+    return check
