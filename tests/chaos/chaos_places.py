@@ -15,6 +15,9 @@ from support.pools import Pools
 from support.redis import Redis
 from support.server import BUILD
 
+# Where distributions install it. A search of whole trees would follow links for ever.
+CLOCK_LIBRARIES = ("/usr/lib/*/faketime/libfaketimeMT.so.1", "/usr/lib64/faketime/libfaketimeMT.so.1",
+                   "/usr/lib/faketime/libfaketimeMT.so.1")
 DISK_BYTES = 64 << 20
 POOL_PLUGINS = ("pools/leases", "launchers/process", "placement/best_fit", "control/explicit", "backends/identity")
 
@@ -31,7 +34,7 @@ def unmount(folder):
 
 def clock_library():
     """libfaketime for programs with threads, or None. ATOLL_FAKETIME: where it is"""
-    return os.environ.get("ATOLL_FAKETIME") or next(iter(glob.glob("/usr/lib*/**/faketime/libfaketimeMT.so.1", recursive=True)), None)
+    return os.environ.get("ATOLL_FAKETIME") or next((path for pattern in CLOCK_LIBRARIES for path in glob.glob(pattern)), None)
 
 
 def _can_mount():
