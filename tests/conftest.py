@@ -1,6 +1,7 @@
 import os
 import pathlib
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -36,6 +37,9 @@ def hide_python_packages():
 
 
 def pytest_configure(config):
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        # Such a process ignores Ctrl-C, and so would all programs that its tests start.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.python_folder = hide_python_packages()
     config.addinivalue_line("markers", "xdist_group(name): one process runs all tests of a group, where several run the tests")
     config.addinivalue_line("markers", "as_root: its server runs models as other users; etc/dev/test takes sudo for it")
