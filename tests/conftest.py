@@ -69,6 +69,7 @@ def pytest_terminal_summary(terminalreporter, config):
         terminalreporter.write_line(line)
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in its own hook
 def pytest_collection_modifyitems(items):
     """With `-n 2 --dist loadgroup` (etc/dev/test) several processes run the tests; the tests of a file have one server and stay together."""
     for item in items:
