@@ -348,10 +348,7 @@ def test_an_atoll_that_is_not_there(repository, tmp_path):
 
 
 @pytest.mark.parametrize("flag", [
-    "--log-error=false", "--log-warning=false", "--exit-on-error=true",
-    "--reuse-http-port=true", "--allow-sagemaker=true", "--sagemaker-port=8080",
-    "--sagemaker-safe-port-range=1-2", "--sagemaker-thread-count=8", "--allow-vertex-ai=true",
-    "--vertex-ai-port=8080", "--vertex-ai-thread-count=8", "--vertex-ai-default-model=m"])
+    "--log-error=false", "--log-warning=false", "--exit-on-error=true", "--reuse-http-port=true"])
 def test_what_is_not_served_is_refused_with_the_reason(repository, flag):
     refused = run(f"--model-repository={repository}", flag)
     assert refused.returncode == 1 and refused.stdout == ""
