@@ -6,6 +6,7 @@ import tritonclient.http
 from support import models
 from support.http_call import call
 from support.launched import Launched
+from support.waiting import eventually
 
 SAGEMAKER = "application/vnd.sagemaker-triton.binary+json;json-header-size="
 VERTEX = "application/vnd.vertex-ai-triton.binary+json;json-header-size="
@@ -59,8 +60,8 @@ def test_sagemaker(repository):
     with Launched(repository, "--allow-sagemaker=true", "--sagemaker-port=0", "--sagemaker-thread-count=1") as server:
         server.wait_ready("echo")
         place = place_of(server, "http_sagemaker")
-        ping = call("GET", f"{place}/ping")
-        assert (ping.status, ping.text) == (200, "")
+        eventually(lambda: call("GET", f"{place}/ping").status == 200)
+        assert call("GET", f"{place}/ping").text == ""
         check_inference(f"{place}/invocations", SAGEMAKER)
         for method, path, status in (("POST", "/ping", 405), ("GET", "/invocations", 405), ("GET", "/v2/health/ready", 404),
                                      ("POST", "/v2/models/echo/infer", 404), ("GET", "/models", 404)):
@@ -105,7 +106,7 @@ def test_vertex_ai(repository, routes):
         server.wait_for_startup()
         place = place_of(server, "http_vertex_ai")
         health, predict = routes.get("AIP_HEALTH_ROUTE", "/health"), routes.get("AIP_PREDICT_ROUTE", "/predict")
-        assert call("GET", place + health).status == 200
+        eventually(lambda: call("GET", place + health).status == 200)
         check_inference(place + predict, VERTEX)
         check_inference(place + predict, VERTEX, {REDIRECT: "v2/models/echo/infer"})
         check_inference(place + predict, VERTEX, {REDIRECT: "/v2/models/echo/versions/1/infer"})
