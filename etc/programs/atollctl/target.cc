@@ -24,7 +24,7 @@ void take_events(std::string& text, const std::function<void(nlohmann::json)>& o
   }
 }
 
-/// What somebody says who is not Atoll, or not in its protocol: a port that speaks TLS, a proxy.
+/// The failure of an answer without JSON, such as that of a proxy or of a port that speaks TLS; it shows the first line.
 Status no_json(const std::string& url, int status, std::string_view body) {
   std::string shown;
   runtime::append_escaped(shown, body.substr(0, std::min(body.find_first_of("\r\n"), kShownBytesMax)));

@@ -306,7 +306,7 @@ constexpr Flag kFrontendFlags[] = {
      "Port of SageMaker's calls; 0 takes a free one. Default: 8080. Its address is that of HTTP.",
      read_by(read_cloud_port<&LaunchOptions::sagemaker>, "plugin.http_sagemaker.address")},
     {Group::kSagemaker, "sagemaker-safe-port-range", "<integer>-<integer>",
-     "Where the port of SageMaker's calls has to lie.", read_by(read_safe_ports, "")},
+     "Range that the port of SageMaker's calls has to be in.", read_by(read_safe_ports, "")},
     {Group::kSagemaker, "sagemaker-thread-count", "<integer>",
      "Threads of SageMaker's calls, 1 to 128. Default: 8.",
      read_by(read_cloud_threads<&LaunchOptions::sagemaker>, "plugin.http_sagemaker.threads")},

@@ -16,13 +16,6 @@
 #include "values.h"
 
 namespace atl::tritonserver {
-
-std::string address_text(const EndpointAddress& endpoint) {
-  bool bare_ipv6 = endpoint.address.find(':') != std::string::npos && !endpoint.address.starts_with('[');
-  return bare_ipv6 ? cat("[", endpoint.address, "]:", endpoint.port)
-                   : cat(endpoint.address, ":", endpoint.port);
-}
-
 namespace {
 
 bool is_there(const std::filesystem::path& path) {
@@ -38,22 +31,6 @@ std::string is_missing(const LaunchContext& context, std::string_view plugin) {
   return cat("it needs the plugin ", plugin, ", which is not in ", context.plugins.string(),
              line.empty() ? "" : "; ", line);
 }
-
-}  // namespace
-
-Status check_port(std::string_view name, int64_t port) {
-  constexpr int64_t kPortMax = 65'535;
-  if (port >= 0 && port <= kPortMax) return {};
-  return invalid_argument(name, ": found ", port, ", expected a port from 0 to ", kPortMax);
-}
-
-void need_plugin(LaunchOptions& options, const LaunchContext& context, std::string_view flag,
-                 const std::string& plugin) {
-  if (is_there(context.plugins / (plugin + ".so"))) return;
-  options.refuse(flag, " is not served: ", is_missing(context, plugin));
-}
-
-namespace {
 
 /// A failure that is told as it is, without the words for its code.
 Status plain(std::string message) { return Status(Code::kFailedPrecondition, std::move(message)); }
@@ -402,6 +379,24 @@ Result<std::vector<std::string>> plan_launch(LaunchOptions& options, const Launc
     arguments.push_back(std::move(setting));
   }
   return arguments;
+}
+
+std::string address_text(const EndpointAddress& endpoint) {
+  bool bare_ipv6 = endpoint.address.find(':') != std::string::npos && !endpoint.address.starts_with('[');
+  return bare_ipv6 ? cat("[", endpoint.address, "]:", endpoint.port)
+                   : cat(endpoint.address, ":", endpoint.port);
+}
+
+Status check_port(std::string_view name, int64_t port) {
+  constexpr int64_t kPortMax = 65'535;
+  if (port >= 0 && port <= kPortMax) return {};
+  return invalid_argument(name, ": found ", port, ", expected a port from 0 to ", kPortMax);
+}
+
+void need_plugin(LaunchOptions& options, const LaunchContext& context, std::string_view flag,
+                 const std::string& plugin) {
+  if (is_there(context.plugins / (plugin + ".so"))) return;
+  options.refuse(flag, " is not served: ", is_missing(context, plugin));
 }
 
 std::string failure_text(const Status& failure) {

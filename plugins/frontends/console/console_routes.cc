@@ -5,7 +5,7 @@
 
 #include "atoll/core/guarded.h"
 #include "atoll/core/stop_executor.h"
-#include "frontends/common/http/header_name.h"
+#include "frontends/common/http/entity_tag.h"
 
 namespace atl::frontends::console {
 namespace {
@@ -45,16 +45,6 @@ void answer_failure(HttpExchange& exchange, const Status& status) {
                    : status.code() == Code::kUnavailable      ? 503
                                                               : 500;
   answer_json(exchange, code, error_json(status.message()));
-}
-
-/// Whether the client has this content already, by its header If-None-Match.
-bool has_already(const HttpExchange& exchange, std::string_view entity_tag) {
-  for (uint32_t i = 0; i < exchange.header_count(); ++i) {
-    const HttpHeader header = exchange.header(i);
-    if (is_named(header.name, "if-none-match"))
-      return header.value == "*" || header.value.find(entity_tag) != std::string_view::npos;
-  }
-  return false;
 }
 
 }  // namespace

@@ -2,11 +2,7 @@
 
 #include <utility>
 
-#include "atoll/core/text.h"
-
-// Its functions here, and not those of a library that a plugin might bring too.
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "frontends/common/http/entity_tag.h"
 
 namespace atl::frontends::console {
 namespace {
@@ -17,16 +13,11 @@ std::string_view type_of(std::string_view name) noexcept {
   return "text/javascript; charset=utf-8";
 }
 
-/// It only has to tell a file from that of another build.
-std::string tag_of(std::string_view content) {
-  return cat('"', XXH3_64bits(content.data(), content.size()), '-', content.size(), '"');
-}
-
 }  // namespace
 
 PageFiles::PageFiles() {
   for (const EmbeddedFile& file : embedded_files())
-    files_.emplace(file.name, PageFile{file.content, type_of(file.name), tag_of(file.content)});
+    files_.emplace(file.name, PageFile{file.content, type_of(file.name), entity_tag_of(file.content)});
 }
 
 const PageFile* PageFiles::find(std::string_view name) const {

@@ -10,13 +10,9 @@
 
 #include "atoll/frontend/http_routes.h"
 #include "frontends/common/call/contributed_providers.h"
+#include "frontends/common/routes/route_path.h"
 
 namespace atl::frontends::http {
-
-/// Whether a path fits a pattern: a '*' at its end takes any rest, any other '*' at least one byte.
-bool fits_route(std::string_view pattern, std::string_view path) noexcept;
-/// Why a text cannot be a path or a pattern; empty: it can.
-std::string_view wrong_route_path(std::string_view path) noexcept;
 
 struct ContributedRoute : Contribution<HttpRoutes> {
   uint32_t methods = 0;

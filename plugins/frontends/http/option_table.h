@@ -44,9 +44,8 @@ inline constexpr OptionTable kOptions{
         .help("Header that names the tenant of an inference request, such as x-tenant; empty: none does."),
     option_string_list("only_routes", {})
         .help(
-            "Paths that this address answers, all others with 404: as in a plugin's routes a '*' at the end takes any rest, any "
-            "other '*' at least one byte, such as /v2/health/*. For an address of its own that serves one API only. Empty: "
-            "all paths."),
+            "Paths that this address answers, for an address that serves one API only; it answers all others with 404. A '*' at "
+            "the end stands for any rest, any other '*' for at least one byte, such as /v2/health/*. Empty: it answers all paths."),
     option_string_list("cors_allowed_origins", {})
         .help("Origins whose web pages may call this server, such as https://app.example; \"null\": "
               "pages from files; \"*\": all; empty: none."),

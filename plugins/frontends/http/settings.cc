@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "atoll/core/usable_cpus.h"
+#include "frontends/common/routes/route_path.h"
 #include "frontends/common/sockets/thread_count.h"
 #include "frontends/common/tls/certificates.h"
-#include "frontends/http/contributed_routes.h"
 
 namespace atl::frontends::http {
 namespace {

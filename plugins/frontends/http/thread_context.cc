@@ -56,10 +56,11 @@ ThreadContext::ThreadContext(HttpContext& shared, ServerThread& thread)
 ThreadContext::~ThreadContext() = default;
 
 void ThreadContext::judge(RequestHead& head, Verdict& verdict) {
+  Route& route = verdict.emplace_route<Route>();
   if (!frontend.settings.only_routes.empty() && !answers(head.path)) {
     return verdict.refuse(404, messages::kNotFound);
   }
-  if (find_route(head.path, &verdict.emplace_route<Route>())) return judge_own(head, verdict);
+  if (find_route(head.path, &route)) return judge_own(head, verdict);
   const auto routes = frontend.routes->list();
   const ContributedRoute* const contributed = routes ? routes->find(head.path, head.method) : nullptr;
   const bool takes_any_rest = contributed != nullptr && contributed->is_pattern();

@@ -5,7 +5,7 @@
 #include "atoll/core/guarded.h"
 #include "atoll/core/text.h"
 #include "atoll/lib/http_request.h"
-#include "frontends/common/http/header_name.h"
+#include "frontends/common/http/entity_tag.h"
 
 namespace atl::frontends::static_files {
 namespace {
@@ -13,16 +13,6 @@ namespace {
 constexpr const char* kCategory = "files.get";
 constexpr uint32_t kMethods = kHttpGet | kHttpHead;
 constexpr std::string_view kText = "text/plain; charset=utf-8";
-
-/// Whether the client has this content already, by its header If-None-Match.
-bool has_already(const HttpExchange& exchange, std::string_view entity_tag) {
-  for (uint32_t i = 0; i < exchange.header_count(); ++i) {
-    const HttpHeader header = exchange.header(i);
-    if (is_named(header.name, "if-none-match"))
-      return header.value == "*" || header.value.find(entity_tag) != std::string_view::npos;
-  }
-  return false;
-}
 
 }  // namespace
 

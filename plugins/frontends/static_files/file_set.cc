@@ -8,10 +8,7 @@
 
 #include "atoll/core/file_check.h"
 #include "atoll/core/text.h"
-
-// Its functions here, and not those of a library that a plugin might bring too.
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "frontends/common/http/entity_tag.h"
 
 namespace atl::frontends::static_files {
 namespace {
@@ -50,11 +47,6 @@ std::string_view type_of(const fs::path& file) {
     if (known == extension) return type;
   }
   return "application/octet-stream";
-}
-
-/// It only has to tell a file from what it was before.
-std::string tag_of(std::string_view content) {
-  return cat('"', XXH3_64bits(content.data(), content.size()), '-', content.size(), '"');
 }
 
 Status unreadable(const fs::path& path, std::string_view why) {
@@ -102,7 +94,7 @@ Result<FileSet> FileSet::read(const std::map<std::string, std::string>& folders,
                            "' is the first that is too much");
       left_bytes -= content->size();
       std::string path = cat(prefix, entry->path().lexically_relative(folder).native());
-      std::string tag = tag_of(*content);
+      std::string tag = entity_tag_of(*content);
       made.files_.insert_or_assign(std::move(path),
                                    StaticFile{std::move(content).value(), type_of(name), std::move(tag)});
     }

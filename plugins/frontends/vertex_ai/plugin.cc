@@ -5,6 +5,7 @@
 
 #include "atoll/core/text.h"
 #include "frontends/common/routes/renamed_inference.h"
+#include "frontends/common/routes/route_path.h"
 
 namespace atl::frontends::vertex_ai {
 namespace {
@@ -22,15 +23,10 @@ constexpr OptionTable kOptions{
             "the repositories when the plugin starts; if there are several, such a prediction is answered with 400."),
 };
 
-/// Why a text cannot be the path of a route; empty: it can.
-std::string wrong_route(std::string_view path) {
-  if (path.empty() || path.front() != '/')
-    return cat("found '", path, "', expected a path that begins with '/'");
-  for (const char c : path) {
-    if (c <= ' ' || c == 0x7F || c == '?' || c == '*')
-      return cat("found '", path, "', expected a path without spaces, '?' and '*'");
-  }
-  return {};
+/// Why a text cannot be the path of one of these routes; empty: it can.
+std::string_view wrong_route(std::string_view path) noexcept {
+  if (path.find('*') != std::string_view::npos) return "its path has a '*'";
+  return wrong_route_path(path);
 }
 
 class VertexAi final : public Plugin, public HttpRoutes {
@@ -69,8 +65,9 @@ class VertexAi final : public Plugin, public HttpRoutes {
 
 void check_options(OptionCheck& check) {
   for (const char* option : {"health_route", "predict_route"}) {
-    if (const std::string wrong = wrong_route(check.options().get_string(option)); !wrong.empty())
-      check.problem(option, wrong);
+    const std::string path = check.options().get_string(option);
+    if (const std::string_view wrong = wrong_route(path); !wrong.empty())
+      check.problem(option, cat("found '", path, "', expected a path such as /predict: ", wrong));
   }
 }
 

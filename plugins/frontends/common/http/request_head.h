@@ -11,7 +11,7 @@
 
 namespace atl::frontends::http {
 
-/// Its name is as the client spelled it.
+/// One field of a request's head; the name is as the client spelled it.
 using HeaderField = HttpHeader;
 
 /// Views into the connection's read buffer.

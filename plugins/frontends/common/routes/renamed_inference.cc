@@ -11,6 +11,16 @@
 #include "frontends/common/http/header_name.h"
 
 namespace atl::frontends {
+namespace {
+
+std::string infer_path_of(const std::string& model) {
+  return model.empty() ? std::string() : cat("/v2/models/", percent_encode(model), "/infer");
+}
+
+}  // namespace
+
+RenamedInference::RenamedInference(std::string_view binary_type, const std::string& default_model)
+    : binary_type_(binary_type), infer_path_(infer_path_of(default_model)) {}
 
 std::string_view header_value(std::span<const HttpHeader> headers, std::string_view name) noexcept {
   const auto found = std::find_if(headers.begin(), headers.end(),
@@ -19,7 +29,7 @@ std::string_view header_value(std::span<const HttpHeader> headers, std::string_v
 }
 
 Status RenamedInference::open(Host& host) {
-  if (!model_.empty()) return {};
+  if (!infer_path_.empty()) return {};
   Result<Service<ModelCatalog>> catalog = host.registry().find<ModelCatalog>();
   if (!catalog.ok()) return std::move(catalog).status();
   Result<std::vector<ModelIndexEntry>> index = (*catalog)->index(/*ready_only=*/false);
@@ -30,13 +40,13 @@ Status RenamedInference::open(Host& host) {
     host.log().warning(cat("there is no default model: ", index.status().message()));
   }
   models_ = names.size();
-  if (models_ == 1) model_ = *names.begin();
+  if (models_ == 1) infer_path_ = infer_path_of(*names.begin());
   return {};
 }
 
 HttpRewrite RenamedInference::infer(std::span<const HttpHeader> headers) const {
-  if (model_.empty()) return {};
-  return call(cat("/v2/models/", percent_encode(model_), "/infer"), headers);
+  if (infer_path_.empty()) return {};
+  return call(infer_path_, headers);
 }
 
 HttpRewrite RenamedInference::call(std::string path, std::span<const HttpHeader> headers) const {

@@ -16,8 +16,7 @@ class RenamedInference {
  public:
   /// \param binary_type  content type of bodies with binary tensors, up to the bytes of their JSON
   /// \param default_model  empty: the only model of the repositories, if there is one only
-  RenamedInference(std::string_view binary_type, std::string default_model)
-      : binary_type_(binary_type), model_(std::move(default_model)) {}
+  RenamedInference(std::string_view binary_type, const std::string& default_model);
 
   /// Looks for the only model if none is named. It may read the repositories. [control]
   /// Errors: there is no model catalog.
@@ -31,8 +30,8 @@ class RenamedInference {
 
  private:
   const std::string binary_type_;
-  std::string model_;
-  size_t models_ = 0;  ///< found by open(), where none is named
+  std::string infer_path_;  ///< of the default model; empty: there is none
+  size_t models_ = 0;       ///< found by open(), where none is named
 };
 
 /// The value of the first header of the name; empty: there is none.

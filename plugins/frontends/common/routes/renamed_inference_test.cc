@@ -17,8 +17,8 @@ constexpr std::string_view kType = "application/x.binary+json;json-header-size="
 class RenamedInferenceTest : public testing::Test {
  protected:
   RenamedInferenceTest() { host_.registry().publish<ModelCatalog>("models", catalog_); }
-  RenamedInference opened(std::string model = "") {
-    RenamedInference inference(kType, std::move(model));
+  RenamedInference opened(const std::string& model = "") {
+    RenamedInference inference(kType, model);
     EXPECT_TRUE(inference.open(host_).ok());
     return inference;
   }
