@@ -10,6 +10,7 @@ import threading
 
 import chaos_models
 import tritonclient.grpc as grpcclient
+from chaos_oracle import DEADLINE_S
 from support import edits
 from support.addresses import free_addresses
 from support.server import ATOLL, BUILD, DEFAULT_MANIFEST, Server
@@ -20,7 +21,10 @@ INSTALLED = LIBRARY / "plugins"
 REPLACED = ("backends/identity", "backends/onnxruntime", "backends/python", "schedulers/dynamic", "schedulers/ensemble",
             "frontends/http", "frontends/grpc_nghttp2", "schedulers/default")
 START_S = 60
-DRAIN = "15s"  # less than the default: with a request that is never answered an end takes all of it
+DRAIN_S = 15  # less than the default: with a request that is never answered an end takes all of it
+# Where answers are lost on purpose, a plugin that is replaced must not close their connections before their clients give up:
+# that a connection is closed may be another fault's doing.
+DRAIN_OF_LOST_S = DEADLINE_S + 5
 TRACES = "trace.json"
 RELOAD_S = 90
 
@@ -38,6 +42,7 @@ class World:
         self.repository.mkdir()
         self.temporary.mkdir()
         chaos_models.write(self.repository, sabotage)
+        self._drain_s = DRAIN_OF_LOST_S if sabotage == "lost" else DRAIN_S
         for plugin in REPLACED:
             (self.plugins / plugin).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(INSTALLED / f"{plugin}.so", self.plugins / f"{plugin}.so")
@@ -74,7 +79,7 @@ class World:
 
     def _first_manifest(self):
         manifest = edits.read(DEFAULT_MANIFEST.read_text())
-        manifest["atoll"] |= {"plugin_path": [str(self.plugins)], "drain_timeout": DRAIN}
+        manifest["atoll"] |= {"plugin_path": [str(self.plugins)], "drain_timeout": f"{self._drain_s}s"}
         plugins = manifest["plugin"]
         plugins["repository"]["paths"] = [str(self.repository)]
         plugins["control"] = {"use": "control/explicit", "load_model": list(chaos_models.LOADED)}
