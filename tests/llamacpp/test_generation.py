@@ -16,7 +16,9 @@ from support.server import Server
 from support.waiting import eventually
 from tritonclient.utils import InferenceServerException
 
-PROMPTS = ["The capital of France is", "Once upon a time, in a small village,", "def add(a, b):\n    return"]
+# Whose most likely answers are so by far (PlainLoop.most_likely checks it): the same text comes in whatever steps it is computed.
+PROMPTS = ["10, 20, 30, 40, 50, 60,", "1, 2, 3, 4, 5, 6, 7, 8,", "2, 4, 6, 8, 10, 12, 14,"]
+STORY = "Once upon a time, in a small village,"
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +113,7 @@ def test_the_prompt_is_repeated_where_that_is_asked_for(server):
 
 
 def test_a_stream_over_http(server, plain_loop):
-    whole = generate(server, PROMPTS[1], temperature=0, max_tokens=16)["text_output"]
+    whole = plain_loop.most_likely(PROMPTS[1], 16)
     body = post(server, "/v2/models/smol/generate_stream", {
         "text_input": PROMPTS[1], "stream": True, "return_finish_reason": True, "return_num_input_tokens": True,
         "return_num_output_tokens": True, "sampling_parameters": json.dumps({"temperature": 0, "max_tokens": 16})})
@@ -123,8 +125,8 @@ def test_a_stream_over_http(server, plain_loop):
     assert {event["num_input_tokens"] for event in events} == {len(plain_loop.tokenize(PROMPTS[1]))}
 
 
-def test_a_stream_over_grpc(server):
-    whole = generate(server, PROMPTS[0], temperature=0, max_tokens=8)["text_output"]
+def test_a_stream_over_grpc(server, plain_loop):
+    whole = plain_loop.most_likely(PROMPTS[0], 8)
     answers = queue.Queue()
     inputs = []
     for name, kind, value in (("text_input", "BYTES", PROMPTS[0].encode()), ("stream", "BOOL", True),
@@ -156,13 +158,13 @@ def test_32_clients_at_once(server):
 
 def test_equal_seeds_give_equal_texts(server):
     """Where equal steps are computed: each is of a tenant of its own, so that nothing of the prompt is there from before."""
-    first, second, other = (generate(server, PROMPTS[1], temperature=1, seed=seed, max_tokens=16, headers={"x-tenant": tenant})["text_output"]
+    first, second, other = (generate(server, STORY, temperature=1, seed=seed, max_tokens=16, headers={"x-tenant": tenant})["text_output"]
                             for tenant, seed in (("s1", 5), ("s2", 5), ("s3", 6)))
     assert first == second != other
 
 
-def test_a_stop_string_is_not_in_the_text(server):
-    whole = generate(server, PROMPTS[1], temperature=0, max_tokens=24)["text_output"]
+def test_a_stop_string_is_not_in_the_text(server, plain_loop):
+    whole = plain_loop.most_likely(PROMPTS[1], 24)
     stop = whole[10:15]
     assert generate(server, PROMPTS[1], temperature=0, max_tokens=24, stop=stop)["text_output"] == whole[:whole.index(stop)]
     assert generate(server, PROMPTS[1], temperature=0, max_tokens=24, stop=[stop], include_stop_str_in_output=True)[
@@ -235,12 +237,13 @@ def test_a_client_that_goes_ends_its_request(server):
 
 
 def test_chat_by_openais_client(client):
+    # 12 tokens: up to there each is the most likely one by far.
     answer = client.chat.completions.create(model="smol", messages=[{"role": "user", "content": "What is the capital of France?"}],
-                                            temperature=0, max_tokens=40)
+                                            temperature=0, max_tokens=12)
     assert "Paris" in answer.choices[0].message.content
     assert answer.usage.prompt_tokens > 20 and answer.usage.completion_tokens > 3
     chunks = list(client.chat.completions.create(model="smol", messages=[{"role": "user", "content": "What is the capital of France?"}],
-                                                 temperature=0, max_tokens=40, stream=True))
+                                                 temperature=0, max_tokens=12, stream=True))
     assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices) == answer.choices[0].message.content
 
 
@@ -269,9 +272,9 @@ def test_tokens_of_texts_and_texts_of_tokens(server, plain_loop):
     messages = json.dumps([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}])
     prompt = infer(server, ["prompt_text"], messages=messages).as_numpy("prompt_text")[0].decode()
     assert prompt == ("<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n")
-    prompt = "The three primary colours of light are"
-    ids = infer(server, ["text_output"], token_ids=plain_loop.tokenize(prompt), sampling_parameters='{"temperature": 0, "max_tokens": 8}')
-    assert ids.as_numpy("text_output")[0].decode() == plain_loop.most_likely(prompt, 8)
+    ids = infer(server, ["text_output"], token_ids=plain_loop.tokenize(PROMPTS[2]),
+                sampling_parameters='{"temperature": 0, "max_tokens": 8}')
+    assert ids.as_numpy("text_output")[0].decode() == plain_loop.most_likely(PROMPTS[2], 8)
 
 
 @pytest.mark.parametrize("inputs, text", [
