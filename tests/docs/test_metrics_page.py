@@ -14,7 +14,7 @@ NAME = re.compile(r'"((?:atoll|nv)_[a-z0-9_]+)"')
 # Text of this form in the sources that names something else.
 NO_METRICS = {"atoll_open_batch_strategy", "atoll_pytorch_make_backend", "atoll_pytorch_free_backend", "atoll_backend_shm_region_",
               "atoll_plugin_v", "atoll_server"}
-SETTINGS = ('plugin.metrics.summary_latencies=true', 'plugin.metrics.histogram_latencies=true', 'plugin.quotas.use="admission/quotas"', 'plugin.quotas.request_concurrency=64',
+SETTINGS = ('plugin.metrics.summary_latencies=true', 'plugin.metrics.phase_histograms=["all"]', 'plugin.metrics.histogram_latencies=true', 'plugin.quotas.use="admission/quotas"', 'plugin.quotas.request_concurrency=64',
             'plugin.limiter.use="admission/rate_limiter"', 'plugin.cache.use="caches/local"',
             'plugin.shared.allow_client_shm=true')
 

@@ -4,6 +4,7 @@ import os
 import pathlib
 
 from support.openvino_models import ENGINE
+from support.prometheus import PROGRAM
 from support.tensorflow_models import LIBRARY
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
@@ -22,11 +23,17 @@ def of_tensorflow():
     return {} if LIBRARY.exists() else {"test_tensorflow.py": f"there is no {LIBRARY}"}
 
 
+def of_prometheus():
+    return {} if PROGRAM.exists() else {"test_prometheus.py": f"there is no {PROGRAM}"}
+
+
 def lines(asked):
     """What the last lines of a run say, whose command line names the files and folders `asked`."""
     asked = [pathlib.Path(path.split("::")[0]).resolve() for path in asked]
-    for name, files in (("openvino", of_openvino()), ("tensorflow", of_tensorflow())):
+    for name, files, cure in (("openvino", of_openvino(), "etc/dev/test-openvino brings it and runs them"),
+                              ("tensorflow", of_tensorflow(), "etc/dev/test-tensorflow brings it and runs them"),
+                              ("prometheus", of_prometheus(), "etc/dev/fetch-prometheus brings it")):
         folder = TESTS / name
         if any(folder == path or folder.is_relative_to(path) or path.is_relative_to(folder) for path in asked):
             for pattern, reason in files.items():
-                yield f"LEFT OUT: tests/{name}/{pattern}: {reason}; etc/dev/test-{name} brings it and runs them"
+                yield f"LEFT OUT: tests/{name}/{pattern}: {reason}; {cure}"

@@ -8,10 +8,11 @@ PAUSE_S = 0.02
 
 
 def eventually(condition, timeout_s=START_TIMEOUT_S, say=None):
-    """Returns as soon as the condition holds. The time bounds only how long a failing test waits.
+    """Returns what the condition gives, as soon as that is true. The time bounds only how long a failing test waits.
 
     say: what the failure says, such as a log"""
     deadline = time.monotonic() + timeout_s
-    while not condition():
+    while not (value := condition()):
         assert time.monotonic() < deadline, f"not in {timeout_s} s{': ' + say() if say else ''}"
         time.sleep(PAUSE_S)
+    return value

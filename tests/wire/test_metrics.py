@@ -87,7 +87,7 @@ def server(tmp_path_factory):
     write(repository, "tagged", 'metric_tags [ { key: "team" value: "blue \\"1\\"" }, { key: "Zone" value: "z" } ]')
     write(repository, "slow", 'instance_group [ { kind: KIND_CPU count: 1 } ]'
                               'parameters [ { key: "execute_delay_ms" value: { string_value: "1500" } } ]')
-    with Server(repository, *SETTINGS) as running:
+    with Server(repository, *SETTINGS, 'plugin.metrics.phase_histograms=["all"]') as running:
         yield running.wait_ready()
 
 
@@ -230,6 +230,20 @@ def test_a_hundred_scrapes_a_second_while_requests_run(server):
             end.set()
         sent = sum(one.result() for one in loads)
     assert Page(server.metrics_address).of_model("nv_inference_count", "idle") == sent > 0
+
+
+def test_phases_have_buckets_for_the_models_that_are_named(tmp_path):
+    write(tmp_path, "with")
+    write(tmp_path, "without")
+    with Server(tmp_path, *SETTINGS, 'plugin.metrics.phase_histograms=["with", "nobody"]') as server:
+        server.wait_ready()
+        with server.client() as client:
+            infer(client, "with")
+            infer(client, "without")
+        page = Page(server.metrics_address)
+    assert page.of_model("atoll_inference_queue_duration_seconds_bucket", "with", le="+Inf") == 1
+    assert not re.search('atoll_inference_.*"without"', page.text)
+    assert page.of_model("nv_inference_count", "without") == 1
 
 
 def test_summaries_and_histograms_when_asked_for(tmp_path):

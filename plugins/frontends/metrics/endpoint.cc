@@ -1,6 +1,13 @@
 #include "frontends/metrics/endpoint.h"
 
+#include <algorithm>
 #include <exception>
+#include <span>
+
+#include "frontends/common/http/accept_item.h"
+#include "frontends/common/http/compression.h"
+#include "frontends/common/http/header_name.h"
+#include "frontends/metrics/protobuf_format.h"
 
 namespace atl::frontends::metrics {
 namespace {
@@ -15,19 +22,27 @@ constexpr std::string_view kPlainText = "text/plain; charset=utf-8";
 /// One page on its way to a collector.
 class Scrape final : public http::Call {
  public:
-  Scrape(Gate& gate, const std::function<std::string()>& page) : gate_(gate), page_(page) {}
+  Scrape(Gate& gate, const MakePage& page) : gate_(gate), page_(page) {}
 
   void run(Channel& channel) noexcept override {
     pass_ = Pass(gate_);  // without one, too: the server as a whole is ending and still to be seen
-    ReplyHead head{.content_type = kPlainText};
+    std::string accept;
+    for (const http::HeaderField& field : channel.head().fields) {
+      if (is_named(field.name, "accept")) accept.append(field.value).append(",");
+    }
+    const PageFormat format = accepted_format(accept);
+    ReplyHead head{.content_type = content_type(format)};
     std::string text;
     try {
-      text = page_();
+      text = page_(format);
     } catch (const std::exception& error) {
       head.http_status = 500;
+      head.content_type = kPlainText;
       text = std::string("no page: ") + error.what() + "\n";
     }
-    channel.answer_text(head, std::move(text));
+    const http::Encoding encoding = http::accepted_encoding(channel.head().accept_encoding);
+    if (encoding == http::Encoding::kIdentity) return channel.answer_text(head, std::move(text));
+    answer_compressed(channel, head, encoding, std::move(text));
   }
   void on_written() noexcept override { delete this; }
   void on_gone() noexcept override { delete this; }
@@ -35,14 +50,28 @@ class Scrape final : public http::Call {
  private:
   ~Scrape() = default;
 
+  void answer_compressed(Channel& channel, ReplyHead head, http::Encoding encoding,
+                         std::string text) noexcept {
+    const iovec plain{text.data(), text.size()};
+    // A collector that asks for it takes it plain as well.
+    if (!http::compress(encoding, {&plain, 1}, &compressed_).ok())
+      return channel.answer_text(head, std::move(text));
+    head.encoding = encoding;
+    head.content_length = compressed_.size();
+    body_ = {const_cast<uint8_t*>(compressed_.data()), compressed_.size()};
+    channel.answer(head, {&body_, 1});
+  }
+
   Gate& gate_;
-  const std::function<std::string()>& page_;
+  const MakePage& page_;
   Pass pass_;
+  BodyBuffer compressed_;
+  iovec body_{};
 };
 
 class EndpointHandler final : public http::Handler {
  public:
-  EndpointHandler(Gate& gate, const std::function<std::string()>& page) : gate_(gate), page_(page) {}
+  EndpointHandler(Gate& gate, const MakePage& page) : gate_(gate), page_(page) {}
 
   void judge(RequestHead& head, Verdict& verdict) override {
     if (head.path != "/metrics" && head.path != "/metrics/") {
@@ -58,7 +87,7 @@ class EndpointHandler final : public http::Handler {
 
  private:
   Gate& gate_;
-  const std::function<std::string()>& page_;
+  const MakePage& page_;
 };
 
 /// The transport refuses a long line without a blank as a method that it does not know.
@@ -67,6 +96,25 @@ bool is_long_head(int http_status, std::string_view text) noexcept {
 }
 
 }  // namespace
+
+PageFormat accepted_format(std::string_view accept) noexcept {
+  int protobuf = 0;
+  int text = 0;
+  http::AcceptItem item;
+  while (http::next_accept_item(&accept, &item)) {
+    if (is_named(item.name, "text/plain")) text = std::max(text, item.weight);
+    if (is_named(item.name, "application/vnd.google.protobuf") &&
+        item.parameter("proto") == "io.prometheus.client.MetricFamily" &&
+        item.parameter("encoding") == "delimited") {
+      protobuf = std::max(protobuf, item.weight);
+    }
+  }
+  return protobuf > 0 && protobuf >= text ? PageFormat::kProtobuf : PageFormat::kText;
+}
+
+std::string_view content_type(PageFormat format) noexcept {
+  return format == PageFormat::kProtobuf ? protobuf::kContentType : kPlainText;
+}
 
 http::ServerOptions MetricsEndpoint::server_options(const MetricsSettings& settings) {
   return {.name = "the metrics service",

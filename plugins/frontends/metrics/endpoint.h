@@ -10,9 +10,18 @@
 #include "atoll/core/gate.h"
 #include "frontends/common/http/application.h"
 #include "frontends/common/http/server_options.h"
+#include "frontends/metrics/page.h"
 #include "frontends/metrics/settings.h"
 
 namespace atl::frontends::metrics {
+
+/// Gives the page as of now.
+using MakePage = std::function<std::string(PageFormat)>;
+
+/// What a collector wants: protobuf, if its Accept lists that with at least the weight of text. \param accept  the header's
+/// value; of several headers the values with ',' between them
+PageFormat accepted_format(std::string_view accept) noexcept;
+std::string_view content_type(PageFormat format) noexcept;
 
 class MetricsEndpoint final : public http::Application {
  public:
@@ -20,8 +29,8 @@ class MetricsEndpoint final : public http::Application {
   static constexpr uint32_t kMaxHeadBytes = 8 * 1024;
   static constexpr uint32_t kMaxBodyBytes = 64 * 1024;
 
-  /// \param gate  answers under way hold a pass. \param page  gives the text; called on the server's thread
-  MetricsEndpoint(Gate& gate, std::function<std::string()> page) : gate_(gate), page_(std::move(page)) {}
+  /// \param gate  answers under way hold a pass. \param page  called on the server's thread
+  MetricsEndpoint(Gate& gate, MakePage page) : gate_(gate), page_(std::move(page)) {}
 
   /// One thread; a whole request and a whole answer within the idle time.
   static http::ServerOptions server_options(const MetricsSettings& settings);
@@ -36,7 +45,7 @@ class MetricsEndpoint final : public http::Application {
 
  private:
   Gate& gate_;
-  const std::function<std::string()> page_;
+  const MakePage page_;
 };
 
 }  // namespace atl::frontends::metrics

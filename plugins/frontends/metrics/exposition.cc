@@ -49,10 +49,10 @@ void Exposition::poll() {
   if (models.ok()) windows_.observe(*models, host_.clock().now_ns());
 }
 
-std::string Exposition::text(uint64_t refused_connections) {
+std::string Exposition::text(uint64_t refused_connections, PageFormat format) {
   std::lock_guard lock(mutex_);
   const int64_t begun_ns = host_.clock().now_ns();
-  Page page(settings_.max_series);
+  Page page(settings_.max_series, format);
   write_models(page);
   load_.write(page);
   write_pinned_memory(host_.registry(), page);

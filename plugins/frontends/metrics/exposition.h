@@ -36,7 +36,7 @@ class Exposition {
   /// What must be sampled between scrapes. One thread, which may be another than those of text().
   void poll();
   /// The page as of now. Calls wait for each other. [worker] \param refused_connections  by the server, so far
-  std::string text(uint64_t refused_connections);
+  std::string text(uint64_t refused_connections, PageFormat format);
   /// True while the server as a whole ends. [any]
   bool exiting() const noexcept {
     auto catalog = catalog_.hold();

@@ -34,8 +34,9 @@ Status MetricsFrontend::start_parts() {
 Status MetricsFrontend::start_listening() {
   access_ = std::make_unique<AccessPoint>(host_);
   ATOLL_RETURN_IF_ERROR(access_->open());
-  endpoint_ = std::make_unique<MetricsEndpoint>(
-      host_.gate(), [this] { return exposition_->text(server_->refused_connections()); });
+  endpoint_ = std::make_unique<MetricsEndpoint>(host_.gate(), [this](PageFormat format) {
+    return exposition_->text(server_->refused_connections(), format);
+  });
   Result<std::unique_ptr<Certificates>> tls = Certificates::open(host_, settings_.tls);
   if (!tls.ok()) return std::move(tls).status();
   certificates_ = std::move(tls).value();
@@ -68,7 +69,7 @@ void MetricsFrontend::stop() {
 
 Result<std::string> MetricsFrontend::text() noexcept {
   return guarded("the page of metrics", [this]() -> Result<std::string> {
-    return exposition_->text(server_ == nullptr ? 0 : server_->refused_connections());
+    return exposition_->text(server_ == nullptr ? 0 : server_->refused_connections(), PageFormat::kText);
   });
 }
 

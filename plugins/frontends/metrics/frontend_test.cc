@@ -64,6 +64,7 @@ TEST_F(FrontendTest, BothPathsGiveThePage) {
 
 TEST_F(FrontendTest, WhatIsOnThePage) {
   host_.options().set_bool("summary_latencies", true).set_bool("histogram_latencies", true);
+  host_.options().set_strings("phase_histograms", {"all"});
   catalog_.add_identity("m", DataType::kFp32, 0, 2);
   start();
   ServerStateChanged state;
@@ -86,6 +87,50 @@ TEST_F(FrontendTest, WhatIsOnThePage) {
   EXPECT_EQ(text.find("nv_inference_first_response"), std::string::npos) << "of decoupled models only";
   EXPECT_EQ(text.find("nv_pinned"), std::string::npos);
   EXPECT_EQ(text.find("nv_gpu"), std::string::npos);
+}
+
+TEST_F(FrontendTest, ACollectorGetsTheFormatAndTheEncodingThatItAccepts) {
+  catalog_.add_identity("m");
+  start();
+  TextClient client(frontend_->bound_port());
+  const auto ask = [&](const std::string& headers) {
+    return client.ask("GET /metrics HTTP/1.1\r\nHost: test\r\n" + headers + "\r\n");
+  };
+  const std::string protobuf =
+      "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited";
+  const std::string as_protobuf = ask("Accept: " + protobuf + ";q=0.6,text/plain;version=0.0.4;q=0.3\r\n");
+  EXPECT_NE(as_protobuf.find("Content-Type: application/vnd.google.protobuf; "
+                             "proto=io.prometheus.client.MetricFamily; encoding=delimited\r\n"),
+            std::string::npos);
+  EXPECT_NE(body_of(as_protobuf).find("\n\x1cnv_inference_request_success\x12"), std::string::npos);
+  const std::string as_text = ask("Accept: text/plain;q=0.7," + protobuf + ";q=0.6\r\n");
+  EXPECT_NE(as_text.find("Content-Type: text/plain; charset=utf-8\r\n"), std::string::npos);
+  EXPECT_TRUE(has_line(body_of(as_text), R"(nv_inference_count{model="m",version="1"} 0)"));
+  const std::string zipped = ask("Accept-Encoding: gzip\r\n");
+  EXPECT_NE(zipped.find("Content-Encoding: gzip\r\n"), std::string::npos);
+  EXPECT_EQ(body_of(zipped).substr(0, 2), "\x1f\x8b");
+  EXPECT_LT(body_of(zipped).size() * 3, body_of(as_text).size());
+}
+
+TEST(AcceptedFormatTest, ProtobufOnlyWhereItIsListedWithTheWeightOfTextOrMore) {
+  const std::string protobuf =
+      "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited";
+  const auto is_protobuf = [](const std::string& accept) {
+    return accepted_format(accept) == PageFormat::kProtobuf;
+  };
+  EXPECT_TRUE(is_protobuf(protobuf));
+  EXPECT_TRUE(is_protobuf(protobuf + ", text/plain"));
+  EXPECT_TRUE(
+      is_protobuf("*/*;q=0.1, Application/Vnd.Google.Protobuf; encoding=\"delimited\" ; "
+                  "proto=io.prometheus.client.MetricFamily ;q=0.6,text/plain;q=0.3"));
+  for (const std::string& text :
+       {std::string(), std::string("*/*"), std::string("text/plain"), protobuf + ";q=0", protobuf + ";q=x",
+        protobuf + ";q=0.5,text/plain;q=0.6", std::string("application/vnd.google.protobuf"),
+        std::string("application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=text"),
+        std::string("application/vnd.google.protobuf;proto=other;encoding=delimited"),
+        std::string(";;,,;=,=;q")}) {
+    EXPECT_FALSE(is_protobuf(text)) << text;
+  }
 }
 
 TEST_F(FrontendTest, WithoutModelsTheFamiliesOfModelsAreOmitted) {

@@ -5,7 +5,9 @@
 #include <string_view>
 #include <utility>
 
+#include "atoll/models/model_identifier.h"
 #include "frontends/metrics/latency_view.h"
+#include "frontends/metrics/native_histogram.h"
 
 namespace atl::frontends::metrics {
 namespace {
@@ -125,6 +127,11 @@ bool is_unused(const LatencyHistograms& latencies) {
                      [&](const Phase& one) { return (latencies.*one.latency).count == 0; });
 }
 
+/// \param model  its name, or its identifier
+bool is_shown(const PhaseHistograms& phases, std::string_view model) {
+  return phases.has(model) || (is_model_identifier(model) && phases.has(model_name_of(model)));
+}
+
 constexpr std::string_view kReasons[] = {"REJECTED", "CANCELED", "BACKEND", "OTHER"};
 
 Labels with(const Labels& labels, std::string_view name, std::string_view value) {
@@ -164,7 +171,7 @@ ModelFamilies::ModelFamilies(Page& page, const MetricsSettings& settings) : page
         page.family("nv_inference_first_response_histogram_ms",
                     "Duration from request to first response in milliseconds", MetricType::Histogram);
   }
-  if (!settings.duration_bounds_sec.empty()) {
+  if (settings.phases.some() || page.format() == PageFormat::kProtobuf) {
     for (const Phase& one : kHistograms) {
       histograms_.push_back(page.family(one.name, one.help, MetricType::Histogram));
     }
@@ -174,7 +181,7 @@ ModelFamilies::ModelFamilies(Page& page, const MetricsSettings& settings) : page
 void ModelFamilies::add(const ModelStatistics& model, const ModelFacts& facts,
                         const LatencyHistograms* recent) {
   const Labels& labels = facts.labels;
-  const LabelText label_text(labels);
+  const EncodedLabels label_text = page_.encode(labels);
   for (size_t i = 0; i < numbers_.size(); ++i) page_.line(numbers_[i], label_text, kNumbers[i].read(model));
   for (size_t i = 0; i < durations_.size(); ++i)
     page_.line(durations_[i], label_text, kDurations[i].read(model));
@@ -191,12 +198,30 @@ void ModelFamilies::add(const ModelStatistics& model, const ModelFacts& facts,
         first_response_, labels,
         histogram_view(model.latencies.first_response, facts.first_response_bounds_ms, kMs, true));
   }
+  add_phases(model, labels);
+}
+
+void ModelFamilies::add_phases(const ModelStatistics& model, const Labels& labels) {
+  const bool as_text = page_.format() == PageFormat::kText;
+  const bool with_buckets = !settings_.duration_bounds_sec.empty() && is_shown(settings_.phases, model.name);
+  if (as_text && !with_buckets) return;
   // A version that nobody has used yet has only zeros to show, and there may be thousands.
   if (is_unused(model.latencies)) return announce_histograms();
   for (size_t i = 0; i < histograms_.size(); ++i) {
     const LatencyHistogram& latency = model.latencies.*kHistograms[i].latency;
-    page_.histogram(histograms_[i], labels,
-                    histogram_view(latency, settings_.duration_bounds_sec, kSecond, false));
+    prometheus::ClientMetric::Histogram classic;
+    if (with_buckets) {
+      classic = histogram_view(latency, settings_.duration_bounds_sec, kSecond, false);
+    } else {
+      classic.sample_count = latency.count;
+      classic.sample_sum = static_cast<double>(latency.sum_ns) / kSecond;
+    }
+    if (as_text) {
+      page_.histogram(histograms_[i], labels, std::move(classic));
+    } else {
+      const NativeHistogram native = native_histogram(latency);
+      page_.histogram(histograms_[i], labels, std::move(classic), &native);
+    }
   }
 }
 

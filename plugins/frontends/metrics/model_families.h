@@ -20,7 +20,9 @@ class ModelFamilies {
   void add(const ModelStatistics& model, const ModelFacts& facts, const LatencyHistograms* recent);
 
  private:
-  /// HELP and TYPE of the histograms and summaries that the version will have.
+  /// The histograms of the phases: native ones on a page of protobuf, those with `le` where settings ask for them.
+  void add_phases(const ModelStatistics& model, const Labels& labels);
+  /// HELP and TYPE of the histograms that the version will have.
   void announce_histograms();
   void add_summaries(const ModelStatistics& model, const ModelFacts& facts, const LatencyHistograms& recent);
 

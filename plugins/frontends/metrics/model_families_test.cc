@@ -16,6 +16,12 @@ namespace {
 
 constexpr uint64_t kMs = 1'000'000;
 
+std::string little_endian(double value) {
+  std::string bytes(sizeof value, 0);
+  std::memcpy(bytes.data(), &value, sizeof value);
+  return bytes;
+}
+
 class ModelFamiliesTest : public ::testing::Test {
  protected:
   ModelFamiliesTest() {
@@ -38,8 +44,9 @@ class ModelFamiliesTest : public ::testing::Test {
     model_.pending = 2;
     model_.load_duration_ns = 1'500 * kMs;
   }
-  std::string text(const LatencyHistograms* recent = nullptr) {
-    Page page(settings_.max_series);
+  std::string text(const LatencyHistograms* recent = nullptr) { return page(PageFormat::kText, recent); }
+  std::string page(PageFormat format, const LatencyHistograms* recent = nullptr) {
+    Page page(settings_.max_series, format);
     ModelFamilies families(page, settings_);
     families.add(model_, read_model_facts(model_.name, model_.version, config_.SerializeAsString(), log_),
                  recent);
@@ -232,6 +239,7 @@ TEST_F(ModelFamiliesTest, SummariesOfTheCacheAreCountsAndSums) {
 TEST_F(ModelFamiliesTest, AVersionThatWasNeverUsedHasNoDurations) {
   settings_.summary_latencies = true;
   settings_.duration_bounds_sec = {0.0001, 0.001, 0.25, 60};
+  settings_.phases.all = true;
   const std::string page = text(&model_.latencies);
   const char* family = "atoll_inference_queue_duration_seconds";
   EXPECT_EQ(lines_with(page, std::string("# TYPE ") + family), 1u) << family;
@@ -249,6 +257,7 @@ TEST_F(ModelFamiliesTest, AVersionThatWasNeverUsedHasNoDurations) {
 /// Of 10,000 models none of which was used: the bound of a page that a scraper takes in a second.
 TEST_F(ModelFamiliesTest, AVersionThatWasNeverUsedTakesLittleRoom) {
   settings_.duration_bounds_sec = {0.0001, 0.001, 0.25, 60};
+  settings_.phases.all = true;
   settings_.max_series = 1000;
   Page page(settings_.max_series);
   ModelFamilies families(page, settings_);
@@ -265,6 +274,7 @@ TEST_F(ModelFamiliesTest, AVersionThatWasNeverUsedTakesLittleRoom) {
 
 TEST_F(ModelFamiliesTest, DurationHistogramsInSeconds) {
   settings_.duration_bounds_sec = {0.0001, 0.001, 0.25, 60};
+  settings_.phases.models = {"other", "m"};
   model_.latencies.total.add(500'000);
   model_.latencies.total.add(100 * kMs);
   const std::string page = text();
@@ -279,8 +289,31 @@ TEST_F(ModelFamiliesTest, DurationHistogramsInSeconds) {
     EXPECT_TRUE(
         has_line(page, "# TYPE atoll_inference_" + std::string(phase) + "_duration_seconds histogram"));
   }
-  settings_.duration_bounds_sec.clear();
+  settings_.phases.models = {"other"};
   EXPECT_EQ(text().find("atoll_"), std::string::npos);
+}
+
+/// The message of a native histogram, to the byte: six fields and the labels.
+TEST_F(ModelFamiliesTest, AProtobufPageHasNativeHistograms) {
+  settings_.duration_bounds_sec = {0.001};
+  model_.latencies.queue.add(1000);
+  model_.latencies.queue.add(1 << 20);
+  model_.latencies.queue.add(1 << 20);
+  const std::string labels = std::string("\n\n\n\x05model\x12\x01m") + "\n\x0c\n\x07version\x12\x01\x33";
+  const std::string sum = std::string("\x11") + little_endian(0.002098152);
+  const std::string zero = std::string("\x31") + little_endian(1024e-9);
+  // 2^20 ns are between 2^-9.9 s and 2^-9.8 s: bucket -78, in zigzag 155.
+  const std::string native =
+      std::string("\x28\x06") + zero + "\x38\x01" + "\x62\x05\x08\x9b\x01\x10\x01" + "\x6a\x01\x04";
+  const std::string histogram = std::string("\x08\x03") + sum + native;
+  const std::string sample = labels + "\x3a" + static_cast<char>(histogram.size()) + histogram;
+  const std::string all = page(PageFormat::kProtobuf);
+  EXPECT_NE(all.find(std::string("\x18\x04\x22") + static_cast<char>(sample.size()) + sample),
+            std::string::npos);
+  EXPECT_EQ(all.find("\x1a\x0b\x08"), std::string::npos) << "no bucket with a bound";
+  settings_.phases.all = true;
+  EXPECT_NE(page(PageFormat::kProtobuf).find(std::string("\x1a\x0b\x08\x01\x11") + little_endian(0.001)),
+            std::string::npos);
 }
 
 TEST(ModelFactsCacheTest, ReadsAConfigurationOnceAndAgainWhenItIsAnother) {

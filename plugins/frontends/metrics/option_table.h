@@ -30,8 +30,14 @@ inline constexpr OptionTable kOptions{
     option_string_list("duration_buckets",
                        {"0.0001", "0.00025", "0.0005", "0.001", "0.0025", "0.005", "0.01", "0.025", "0.05",
                         "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "30", "60"})
-        .help("Upper bounds, in seconds and ascending, of the histograms atoll_inference_*_duration_seconds; "
-              "at most 100; an empty list: no such histograms."),
+        .help(
+            "Upper bounds, in seconds and ascending, of the histograms that 'phase_histograms' asks for; at "
+            "most 100; an empty list: no such histograms."),
+    option_string_list("phase_histograms", {"none"})
+        .help(
+            "Models whose atoll_inference_*_duration_seconds are shown with buckets (label le), 126 series a "
+            "model: \"all\", \"none\", or their names. Collectors that accept the protobuf format always get "
+            "them as native histograms, one series each."),
     option_int("max_series", 100000)
         .range(1, 1000000)
         .help("Series that one metric may have (a histogram or summary of one label set counts once); "

@@ -7,7 +7,8 @@
 #include <limits>
 #include <utility>
 
-#include "frontends/common/codec/wire_format.h"
+#include "atoll/core/utf8.h"
+#include "frontends/metrics/protobuf_format.h"
 
 namespace atl::frontends::metrics {
 namespace {
@@ -56,14 +57,20 @@ std::string utf8_text(std::string_view text) {
   return valid;
 }
 
-LabelText::LabelText(const Labels& labels) {
-  for (const auto& label : labels) {
-    if (!text_.empty()) text_ += ',';
-    text_ += label.name;
-    text_ += "=\"";
-    append_escaped(text_, utf8_text(label.value), true);
-    text_ += '"';
+EncodedLabels Page::encode(const Labels& labels) const {
+  std::string text;
+  if (format_ == PageFormat::kProtobuf) {
+    for (const auto& label : labels) protobuf::append_label(text, label.name, utf8_text(label.value));
+    return EncodedLabels(std::move(text));
   }
+  for (const auto& label : labels) {
+    if (!text.empty()) text += ',';
+    text += label.name;
+    text += "=\"";
+    append_escaped(text, utf8_text(label.value), true);
+    text += '"';
+  }
+  return EncodedLabels(std::move(text));
 }
 
 Page::FamilyId Page::family(std::string_view name, std::string_view help, prometheus::MetricType type) {
@@ -71,7 +78,11 @@ Page::FamilyId Page::family(std::string_view name, std::string_view help, promet
   if (!fresh) return families_[entry->second].type == type ? entry->second : kNone;
   Family& family = families_.emplace_back();
   family.name = entry->first;
-  append_escaped(family.help, utf8_text(help), false);
+  if (format_ == PageFormat::kProtobuf) {
+    family.help = utf8_text(help);
+  } else {
+    append_escaped(family.help, utf8_text(help), false);
+  }
   family.type = type;
   return entry->second;
 }
@@ -85,14 +96,17 @@ Page::Family* Page::room(FamilyId family) noexcept {
   return &families_[family];
 }
 
-void Page::line(FamilyId id, const LabelText& labels, double value) {
+void Page::line(FamilyId id, const EncodedLabels& labels, double value) {
   Family* family = room(id);
   if (family == nullptr) return;
   std::string& lines = family->lines;
+  if (format_ == PageFormat::kProtobuf) {
+    return protobuf::append_value(lines, labels.bytes(), family->type, value);
+  }
   lines += family->name;
-  if (!labels.text().empty()) {
+  if (!labels.bytes().empty()) {
     lines += '{';
-    lines += labels.text();
+    lines += labels.bytes();
     lines += '}';
   }
   lines += ' ';
@@ -111,11 +125,22 @@ prometheus::ClientMetric* Page::add(FamilyId id, const Labels& labels) {
   return &metric;
 }
 
-void Page::histogram(FamilyId family, const Labels& labels, prometheus::ClientMetric::Histogram histogram) {
-  if (prometheus::ClientMetric* metric = add(family, labels)) metric->histogram = std::move(histogram);
+void Page::histogram(FamilyId id, const Labels& labels, prometheus::ClientMetric::Histogram histogram,
+                     const NativeHistogram* native) {
+  if (format_ == PageFormat::kProtobuf) {
+    Family* family = room(id);
+    if (family == nullptr) return;
+    return protobuf::append_histogram(family->lines, encode(labels).bytes(), histogram, native);
+  }
+  if (prometheus::ClientMetric* metric = add(id, labels)) metric->histogram = std::move(histogram);
 }
 
 void Page::summary(FamilyId family, const Labels& labels, prometheus::ClientMetric::Summary summary) {
+  if (format_ == PageFormat::kProtobuf) {
+    Family* to = room(family);
+    if (to == nullptr) return;
+    return protobuf::append_summary(to->lines, encode(labels).bytes(), summary);
+  }
   if (prometheus::ClientMetric* metric = add(family, labels)) metric->summary = std::move(summary);
 }
 
@@ -126,23 +151,31 @@ std::string Page::text() {
     size += family.lines.size() + 2 * family.name.size() + family.help.size() + 32;
   page.reserve(size);
   for (Family& family : families_) {
-    if (family.samples == 0 && !family.keep) continue;
-    if (family.type == MetricType::Summary || family.type == MetricType::Histogram) {
-      prometheus::MetricFamily one{family.name, family.help, family.type, std::move(family.distributions)};
-      page += prometheus::TextSerializer().Serialize({std::move(one)});
-      continue;
+    if (format_ == PageFormat::kText) {
+      append_text(family, &page);
+    } else if (family.samples != 0) {
+      protobuf::append_family(page, family.name, family.help, family.type, family.lines);
     }
-    if (!family.help.empty())
-      page.append("# HELP ").append(family.name).append(" ").append(family.help).append("\n");
-    page.append("# TYPE ")
-        .append(family.name)
-        .append(family.type == MetricType::Counter ? " counter\n" : " gauge\n");
-    page += family.lines;
     std::string().swap(family.lines);
   }
   families_.clear();
   by_name_.clear();
   return page;
+}
+
+void Page::append_text(Family& family, std::string* page) const {
+  if (family.samples == 0 && !family.keep) return;
+  if (family.type == MetricType::Summary || family.type == MetricType::Histogram) {
+    prometheus::MetricFamily one{family.name, family.help, family.type, std::move(family.distributions)};
+    *page += prometheus::TextSerializer().Serialize({std::move(one)});
+    return;
+  }
+  if (!family.help.empty())
+    page->append("# HELP ").append(family.name).append(" ").append(family.help).append("\n");
+  page->append("# TYPE ")
+      .append(family.name)
+      .append(family.type == MetricType::Counter ? " counter\n" : " gauge\n");
+  *page += family.lines;
 }
 
 }  // namespace atl::frontends::metrics

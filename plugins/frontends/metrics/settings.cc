@@ -76,11 +76,27 @@ Result<std::vector<double>> read_bounds(const std::vector<std::string>& texts) {
   return bounds;
 }
 
+Result<PhaseHistograms> read_phases(const std::vector<std::string>& names) {
+  PhaseHistograms phases;
+  for (const std::string& name : names) {
+    if (name != "all" && name != "none") {
+      phases.models.insert(name);
+    } else if (names.size() > 1) {
+      return invalid_argument("option 'phase_histograms' has '", name,
+                              "' beside other entries, expected it alone");
+    } else {
+      phases.all = name == "all";
+    }
+  }
+  return phases;
+}
+
 }  // namespace
 
 void check_options(OptionCheck& check) {
   check.list("summary_quantiles", &read_quantiles);
   check.list("duration_buckets", &read_bounds);
+  check.list("phase_histograms", &read_phases);
   Result<MetricsSettings> settings = read_settings(check.options());
   check_tls(settings.ok() ? &settings->tls : nullptr, check);
   check.whole(settings);
@@ -103,6 +119,9 @@ Result<MetricsSettings> read_settings(const Options& options) noexcept {
   Result<std::vector<double>> bounds = read_bounds(options.get_strings("duration_buckets"));
   if (!bounds.ok()) return std::move(bounds).status();
   settings.duration_bounds_sec = std::move(bounds).value();
+  Result<PhaseHistograms> phases = read_phases(options.get_strings("phase_histograms"));
+  if (!phases.ok()) return std::move(phases).status();
+  if (!settings.duration_bounds_sec.empty()) settings.phases = std::move(phases).value();
   settings.max_series = static_cast<uint32_t>(options.get_int("max_series"));
   settings.max_connections = static_cast<uint32_t>(options.get_int("max_connections"));
   settings.idle_timeout_ns = options.get_duration_ns("idle_timeout");

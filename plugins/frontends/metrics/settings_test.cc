@@ -69,6 +69,20 @@ TEST_F(SettingsTest, Quantiles) {
   EXPECT_EQ(of(many), "option 'summary_quantiles' has 33 entries, expected at most 32");
 }
 
+TEST_F(SettingsTest, PhaseHistograms) {
+  auto of = [&](std::vector<std::string> models) {
+    options_.set_strings("phase_histograms", std::move(models));
+    return refusal();
+  };
+  EXPECT_EQ(of({}), "accepted");
+  EXPECT_EQ(of({"all"}), "accepted");
+  EXPECT_EQ(of({"none"}), "accepted");
+  EXPECT_EQ(of({"m", "/srv/a::n"}), "accepted");
+  EXPECT_EQ(of({"m", "all"}), "option 'phase_histograms' has 'all' beside other entries, expected it alone");
+  EXPECT_EQ(of({"none", "m"}),
+            "option 'phase_histograms' has 'none' beside other entries, expected it alone");
+}
+
 TEST_F(SettingsTest, Buckets) {
   auto of = [&](std::vector<std::string> bounds) {
     options_.set_strings("duration_buckets", std::move(bounds));

@@ -6,7 +6,9 @@
 #include <limits>
 #include <memory>
 
-#include "atoll/core/text.h"
+#include "atoll/lib/blanks.h"
+#include "frontends/common/http/accept_item.h"
+#include "frontends/common/http/header_name.h"
 #include "frontends/common/http/messages.h"
 
 namespace atl::frontends::http {
@@ -17,32 +19,6 @@ constexpr int kWindowBits = 15;
 constexpr int kDetectFormat = 32;  ///< added to the window bits: gzip or zlib
 constexpr int kGzipFormat = 16;    ///< added to the window bits
 constexpr int kMemoryLevel = 8;    ///< zlib's default
-
-char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-
-bool same_word(std::string_view left, std::string_view right) noexcept {
-  return left.size() == right.size() &&
-         std::equal(left.begin(), left.end(), right.begin(), [](char a, char b) { return lower(a) == b; });
-}
-
-std::string_view trim(std::string_view text) noexcept {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
-/// Thousandths of a qvalue ("0.5", "1"); 0 for what is none.
-int weight(std::string_view text) noexcept {
-  if (text.empty() || (text[0] != '0' && text[0] != '1')) return 0;
-  int value = (text[0] - '0') * 1000;
-  if (text.size() > 1 && text[1] != '.') return 0;
-  int place = 100;
-  for (size_t i = 2; i < text.size(); ++i, place /= 10) {
-    if (text[i] < '0' || text[i] > '9') return 0;
-    value += (text[i] - '0') * place;
-  }
-  return std::min(value, 1000);
-}
 
 uInt clamp(size_t bytes) noexcept {
   return static_cast<uInt>(std::min<size_t>(bytes, std::numeric_limits<uInt>::max()));
@@ -80,40 +56,29 @@ std::string_view encoding_name(Encoding encoding) noexcept {
 }
 
 Result<Encoding> content_encoding(std::string_view value) noexcept {
-  value = trim(value);
-  if (value.empty() || same_word(value, "identity")) return Encoding::kIdentity;
-  if (same_word(value, "gzip")) return Encoding::kGzip;
-  if (same_word(value, "deflate")) return Encoding::kDeflate;
+  value = without_blanks(value);
+  if (value.empty() || is_named(value, "identity")) return Encoding::kIdentity;
+  if (is_named(value, "gzip")) return Encoding::kGzip;
+  if (is_named(value, "deflate")) return Encoding::kDeflate;
   return unimplemented(messages::kUnsupportedCompression);
 }
 
 Encoding accepted_encoding(std::string_view value) noexcept {
   Encoding best = Encoding::kIdentity;
   int best_weight = 0;
-  while (!value.empty()) {
-    const size_t comma = value.find(',');
-    std::string_view item = value.substr(0, comma);
-    value.remove_prefix(comma == std::string_view::npos ? value.size() : comma + 1);
-    const size_t semicolon = item.find(';');
-    const std::string_view name = trim(item.substr(0, semicolon));
-    int item_weight = 1000;
-    if (semicolon != std::string_view::npos) {
-      const std::string_view parameter = trim(item.substr(semicolon + 1));
-      if (parameter.size() >= 2 && lower(parameter[0]) == 'q' && parameter[1] == '=') {
-        item_weight = weight(parameter.substr(2));
-      }
-    }
-    if (item_weight <= best_weight) continue;
-    if (same_word(name, "gzip")) {
+  AcceptItem item;
+  while (next_accept_item(&value, &item)) {
+    if (item.weight <= best_weight) continue;
+    if (is_named(item.name, "gzip")) {
       best = Encoding::kGzip;
-    } else if (same_word(name, "deflate")) {
+    } else if (is_named(item.name, "deflate")) {
       best = Encoding::kDeflate;
-    } else if (same_word(name, "identity")) {
+    } else if (is_named(item.name, "identity")) {
       best = Encoding::kIdentity;
     } else {
       continue;
     }
-    best_weight = item_weight;
+    best_weight = item.weight;
   }
   return best;
 }
