@@ -14,6 +14,7 @@ import tritonclient.http as httpclient
 from prometheus_client.parser import text_string_to_metric_families
 from support import models
 from support.server import DEFAULT_MANIFEST, START_TIMEOUT_S, Server
+from support.waiting import eventually
 from tritonclient.utils import InferenceServerException
 
 # These tests need no ONNX model.
@@ -196,7 +197,40 @@ def test_other_paths_and_methods(server):
     assert ask(server.metrics_address, "/metrics/")[0] == 200
     assert ask(server.metrics_address, "/v2/health/live")[0] == 404
     assert ask(server.metrics_address, method="POST")[0] == 405
-    assert ask(server.http_address)[0] == 404, "not served on the HTTP port"
+    assert ask(server.http_address)[0] == 404, "not served on the HTTP port unless inference_port asks for it"
+
+
+def test_pages_on_the_inference_port_and_the_summary(tmp_path):
+    write(tmp_path, "m")
+    write(tmp_path, "slow", 'instance_group [ { kind: KIND_CPU count: 1 } ]'
+                            'parameters [ { key: "execute_delay_ms" value: { string_value: "1500" } } ]')
+    with Server(tmp_path, *SETTINGS, "plugin.metrics.inference_port=true") as server:
+        server.wait_ready()
+        with server.client() as client:
+            infer(client, "m")
+        for address in (server.metrics_address, server.http_address):
+            assert Page(address).of_model("nv_inference_count", "m") == 1
+            assert len(ask(address, "/metrics/summary")[2]) < 4096
+            assert ask(address, "/metrics/summary", method="POST")[0] == 405
+
+        def sums(address):
+            text = ask(address, "/metrics/summary")[2]
+            return tuple(float(re.search(rf"^atoll_requests_{what} (\S+)$", text, re.M).group(1)) for what in ("waiting", "running"))
+        assert sums(server.http_address) == (0, 0)
+        with concurrent.futures.ThreadPoolExecutor(3) as pool, server.client() as client:
+            sent = [pool.submit(infer, client, "slow") for _ in range(3)]
+            for address in (server.metrics_address, server.http_address):
+                eventually(lambda address=address: sums(address) == (2, 1))
+            page = Page(server.http_address)
+            assert (page.value("atoll_requests_waiting"), page.value("atoll_requests_running")) == (2, 1)
+            for one in sent:
+                one.result()
+        eventually(lambda: sums(server.http_address) == (0, 0))
+        # Of several series of a metric an endpoint picker takes one, whichever it is.
+        for path in ("/metrics", "/metrics/summary"):
+            text = ask(server.http_address, path)[2]
+            for name in ("atoll_requests_waiting", "atoll_requests_running"):
+                assert len(re.findall(rf"^{name}\b", text, re.M)) == 1 and f"# TYPE {name} gauge\n" in text
 
 
 def test_a_hundred_scrapes_a_second_while_requests_run(server):

@@ -1,13 +1,10 @@
 #include "frontends/metrics/endpoint.h"
 
-#include <algorithm>
 #include <exception>
 #include <span>
 
-#include "frontends/common/http/accept_item.h"
 #include "frontends/common/http/compression.h"
 #include "frontends/common/http/header_name.h"
-#include "frontends/metrics/protobuf_format.h"
 
 namespace atl::frontends::metrics {
 namespace {
@@ -22,7 +19,8 @@ constexpr std::string_view kPlainText = "text/plain; charset=utf-8";
 /// One page on its way to a collector.
 class Scrape final : public http::Call {
  public:
-  Scrape(Gate& gate, const MakePage& page) : gate_(gate), page_(page) {}
+  Scrape(Gate& gate, const MakePage& page, bool is_summary)
+      : gate_(gate), page_(page), is_summary_(is_summary) {}
 
   void run(Channel& channel) noexcept override {
     pass_ = Pass(gate_);  // without one, too: the server as a whole is ending and still to be seen
@@ -34,7 +32,7 @@ class Scrape final : public http::Call {
     ReplyHead head{.content_type = content_type(format)};
     std::string text;
     try {
-      text = page_(format);
+      text = page_({format, is_summary_});
     } catch (const std::exception& error) {
       head.http_status = 500;
       head.content_type = kPlainText;
@@ -64,6 +62,7 @@ class Scrape final : public http::Call {
 
   Gate& gate_;
   const MakePage& page_;
+  const bool is_summary_;
   Pass pass_;
   BodyBuffer compressed_;
   iovec body_{};
@@ -74,7 +73,7 @@ class EndpointHandler final : public http::Handler {
   EndpointHandler(Gate& gate, const MakePage& page) : gate_(gate), page_(page) {}
 
   void judge(RequestHead& head, Verdict& verdict) override {
-    if (head.path != "/metrics" && head.path != "/metrics/") {
+    if (!find_page(head.path)) {
       return verdict.refuse(404, head.method == "HEAD" ? "" : "not found; metrics are at /metrics\n");
     }
     verdict.guarded = ApiCategory::kMetrics;
@@ -83,7 +82,9 @@ class EndpointHandler final : public http::Handler {
       verdict.extra = "Allow: GET\r\n";
     }
   }
-  http::Call* make_call(const RequestHead&, Verdict&) override { return new Scrape(gate_, page_); }
+  http::Call* make_call(const RequestHead& head, Verdict&) override {
+    return new Scrape(gate_, page_, find_page(head.path).value_or(false));
+  }
 
  private:
   Gate& gate_;
@@ -96,25 +97,6 @@ bool is_long_head(int http_status, std::string_view text) noexcept {
 }
 
 }  // namespace
-
-PageFormat accepted_format(std::string_view accept) noexcept {
-  int protobuf = 0;
-  int text = 0;
-  http::AcceptItem item;
-  while (http::next_accept_item(&accept, &item)) {
-    if (is_named(item.name, "text/plain")) text = std::max(text, item.weight);
-    if (is_named(item.name, "application/vnd.google.protobuf") &&
-        item.parameter("proto") == "io.prometheus.client.MetricFamily" &&
-        item.parameter("encoding") == "delimited") {
-      protobuf = std::max(protobuf, item.weight);
-    }
-  }
-  return protobuf > 0 && protobuf >= text ? PageFormat::kProtobuf : PageFormat::kText;
-}
-
-std::string_view content_type(PageFormat format) noexcept {
-  return format == PageFormat::kProtobuf ? protobuf::kContentType : kPlainText;
-}
 
 http::ServerOptions MetricsEndpoint::server_options(const MetricsSettings& settings) {
   return {.name = "the metrics service",

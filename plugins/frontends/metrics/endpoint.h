@@ -1,7 +1,6 @@
-/// GET /metrics: what this plugin answers over HTTP.
+/// GET /metrics and /metrics/summary: what this plugin answers at its own address.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,18 +9,10 @@
 #include "atoll/core/gate.h"
 #include "frontends/common/http/application.h"
 #include "frontends/common/http/server_options.h"
-#include "frontends/metrics/page.h"
+#include "frontends/metrics/page_request.h"
 #include "frontends/metrics/settings.h"
 
 namespace atl::frontends::metrics {
-
-/// Gives the page as of now.
-using MakePage = std::function<std::string(PageFormat)>;
-
-/// What a collector wants: protobuf, if its Accept lists that with at least the weight of text. \param accept  the header's
-/// value; of several headers the values with ',' between them
-PageFormat accepted_format(std::string_view accept) noexcept;
-std::string_view content_type(PageFormat format) noexcept;
 
 class MetricsEndpoint final : public http::Application {
  public:

@@ -73,19 +73,33 @@ void Exposition::write_models(Page& page) {
   ModelFamilies families(page, settings_);
   auto catalog = catalog_.hold();
   if (!catalog) return;
-  Result<std::vector<ModelStatistics>> models = catalog->statistics("", ModelCatalog::kLatest);
-  if (!models.ok()) return;
-  for (const ModelStatistics& model : *models) {
+  catalog->visit_statistics([&](const ModelStatistics& model) {
     const ModelFacts* facts = facts_.find(*catalog, model.name, model.version);
-    if (facts == nullptr) continue;  // unloaded since
+    if (facts == nullptr) return;  // unloaded since
     if (settings_.summary_latencies) {
       const LatencyHistograms recent = windows_.recent(model);
       families.add(model, *facts, &recent);
     } else {
       families.add(model, *facts, nullptr);
     }
-  }
+  });
   facts_.forget_unused();
+  write_requests(*catalog, page);
+}
+
+std::string Exposition::summary(PageFormat format) const {
+  Page page(settings_.max_series, format);
+  if (auto catalog = catalog_.hold()) write_requests(*catalog, page);
+  load_.write(page);
+  return page.text();
+}
+
+void Exposition::write_requests(const ModelCatalog& catalog, Page& page) {
+  const RequestsNow now = catalog.requests_now();
+  page.gauge("atoll_requests_waiting", "Requests of all models that no instance executes yet.",
+             static_cast<double>(now.waiting));
+  page.gauge("atoll_requests_running", "Requests of all models that instances execute.",
+             static_cast<double>(now.running));
 }
 
 void Exposition::write_event_bus(Page& page) {

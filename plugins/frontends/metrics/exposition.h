@@ -37,6 +37,8 @@ class Exposition {
   void poll();
   /// The page as of now. Calls wait for each other. [worker] \param refused_connections  by the server, so far
   std::string text(uint64_t refused_connections, PageFormat format);
+  /// A few sums of the whole server as of now: at most 4 kB, and no look at models that have no requests. Waits for nobody. [any]
+  std::string summary(PageFormat format) const;
   /// True while the server as a whole ends. [any]
   bool exiting() const noexcept {
     auto catalog = catalog_.hold();
@@ -45,6 +47,7 @@ class Exposition {
 
  private:
   void write_models(Page& page);
+  static void write_requests(const ModelCatalog& catalog, Page& page);
   /// What a model's configuration asks for in vain is told soon after its load.
   void look_at(const ModelStateChanged& event);
   void read_loaded();

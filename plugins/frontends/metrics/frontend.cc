@@ -22,6 +22,7 @@ Status MetricsFrontend::start() {
 Status MetricsFrontend::start_parts() {
   exposition_ = std::make_unique<Exposition>(host_, settings_);
   ATOLL_RETURN_IF_ERROR(exposition_->open());
+  if (settings_.inference_port) ATOLL_RETURN_IF_ERROR(routes_.start());
   if (settings_.listen) ATOLL_RETURN_IF_ERROR(start_listening());
   if (exposition_->needs_samples()) {
     poller_ = std::make_unique<PollThread>(host_.clock(), settings_.poll_interval_ns,
@@ -34,9 +35,8 @@ Status MetricsFrontend::start_parts() {
 Status MetricsFrontend::start_listening() {
   access_ = std::make_unique<AccessPoint>(host_);
   ATOLL_RETURN_IF_ERROR(access_->open());
-  endpoint_ = std::make_unique<MetricsEndpoint>(host_.gate(), [this](PageFormat format) {
-    return exposition_->text(server_->refused_connections(), format);
-  });
+  endpoint_ = std::make_unique<MetricsEndpoint>(host_.gate(),
+                                                [this](const PageRequest& wanted) { return page(wanted); });
   Result<std::unique_ptr<Certificates>> tls = Certificates::open(host_, settings_.tls);
   if (!tls.ok()) return std::move(tls).status();
   certificates_ = std::move(tls).value();
@@ -56,6 +56,7 @@ void MetricsFrontend::drain(int64_t deadline_ns) {
 
 void MetricsFrontend::stop() {
   if (server_ != nullptr) server_->stop();
+  routes_.stop();
   if (poller_ != nullptr) poller_->stop();
   if (exposition_ != nullptr) exposition_->close();
   server_.reset();
@@ -67,10 +68,13 @@ void MetricsFrontend::stop() {
   bound_port_ = 0;
 }
 
+std::string MetricsFrontend::page(const PageRequest& wanted) {
+  if (wanted.is_summary) return exposition_->summary(wanted.format);
+  return exposition_->text(server_ == nullptr ? 0 : server_->refused_connections(), wanted.format);
+}
+
 Result<std::string> MetricsFrontend::text() noexcept {
-  return guarded("the page of metrics", [this]() -> Result<std::string> {
-    return exposition_->text(server_ == nullptr ? 0 : server_->refused_connections(), PageFormat::kText);
-  });
+  return guarded("the page of metrics", [this]() -> Result<std::string> { return page({}); });
 }
 
 std::string MetricsFrontend::holding() {

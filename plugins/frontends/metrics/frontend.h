@@ -11,6 +11,7 @@
 #include "frontends/common/tls/certificates.h"
 #include "frontends/metrics/endpoint.h"
 #include "frontends/metrics/exposition.h"
+#include "frontends/metrics/inference_port_routes.h"
 #include "frontends/metrics/poller.h"
 #include "frontends/metrics/settings.h"
 
@@ -30,17 +31,21 @@ class MetricsFrontend final : public Plugin, public MetricsPage {
   /// Between start and stop.
   Result<std::string> text() noexcept override;
 
+  HttpRoutes& routes() noexcept { return routes_; }
+
   /// What the socket got; 0 before start, and without one.
   int bound_port() const noexcept { return bound_port_; }
 
  private:
   Status start_parts();
   Status start_listening();
+  std::string page(const PageRequest& wanted);
 
   Host& host_;
   MetricsSettings settings_;
   std::unique_ptr<Exposition> exposition_;
   std::unique_ptr<PollThread> poller_;
+  InferencePortRoutes routes_{host_, [this](const PageRequest& wanted) { return page(wanted); }};
   std::unique_ptr<AccessPoint> access_;
   std::unique_ptr<MetricsEndpoint> endpoint_;
   std::unique_ptr<Certificates> certificates_;  ///< null: no TLS

@@ -13,6 +13,10 @@ inline constexpr OptionTable kOptions{
     option_bool("listen", true)
         .listens()
         .help("Whether the page is served at 'address'; false: only to other plugins."),
+    option_bool("inference_port", false)
+        .help(
+            "Whether /metrics and /metrics/summary are also answered at the addresses of frontends/http, for "
+            "collectors that only know these."),
     option_duration("interval", "2s")
         .range("1ms", "3600s")
         .help("CPU and memory use and summary windows are sampled twice in this time."),

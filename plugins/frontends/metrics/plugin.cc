@@ -2,6 +2,7 @@
 
 #include "atoll/core/metrics.h"
 #include "atoll/frontend/access.h"
+#include "atoll/frontend/http_routes.h"
 #include "atoll/frontend/listeners.h"
 #include "atoll/memory/memory.h"
 #include "frontends/metrics/frontend.h"
@@ -9,14 +10,15 @@
 
 namespace atl::frontends::metrics {
 
-ATOLL_PLUGIN(MetricsFrontend, {.name = "frontends/metrics",
-                               .version = "0.1.0",
-                               .license = "Apache-2.0",
-                               .help = "Serves metrics in Prometheus' text format over HTTP.",
-                               .provides = {provide<MetricsPage>()},
-                               .needs = {optional<ModelCatalog>(), optional<Access>(), optional<Listeners>(),
-                                         many<MetricSource>(), many<Memory>()},
-                               .options = kOptions,
-                               .check = &check_options});
+ATOLL_PLUGIN(MetricsFrontend,
+             {.name = "frontends/metrics",
+              .version = "0.1.0",
+              .license = "Apache-2.0",
+              .help = "Serves metrics in Prometheus' text format over HTTP.",
+              .provides = {provide<MetricsPage>(), provide<HttpRoutes, &MetricsFrontend::routes>()},
+              .needs = {optional<ModelCatalog>().minor(4), optional<Access>(), optional<Listeners>(),
+                        many<MetricSource>(), many<Memory>()},
+              .options = kOptions,
+              .check = &check_options});
 
 }  // namespace atl::frontends::metrics

@@ -26,7 +26,7 @@ Catalog::Catalog(Host& host, CatalogOptions options)
       admission_(host),
       cache_(host),
       work_(host),
-      serving_{shards_, host.workers(), {host.clock(), admission_, cache_}, &work_},
+      serving_{shards_, host.workers(), {host.clock(), admission_, cache_}, &work_, &active_},
       finishing_(shards_, host.clock(), host.executors()),
       table_(shards_, finishing_),
       lifecycle_(host, table_),
@@ -148,17 +148,8 @@ Result<std::vector<ModelStatistics>> Catalog::statistics_of(
     std::string_view name, int64_t version, const std::function<bool(std::string_view)>& is_meant) const {
   // Which versions there are is looked up first and each is counted with a reference held, so that no lock is
   // held while a backend is asked for its memory.
-  using Versions = std::map<std::string, std::vector<int64_t>>;
-  Versions versions = lifecycle_.read([&](const ModelRecords& records) {
-    Versions ready;
-    for (const auto& [model, record] : records.all()) {
-      if (!name.empty() && !is_meant(model)) continue;
-      if (std::vector<int64_t> of_model = record.ready_versions(); !of_model.empty()) {
-        ready.emplace(model, std::move(of_model));
-      }
-    }
-    return ready;
-  });
+  const Versions versions =
+      ready_versions_where([&](std::string_view model) { return name.empty() || is_meant(model); });
   if (!name.empty() && versions.empty()) {
     return invalid_argument("requested model '", name, "' is not available");
   }
@@ -169,8 +160,8 @@ Result<std::vector<ModelStatistics>> Catalog::statistics_of(
   all.reserve(count);
   for (const auto& [model, ready] : versions) {
     for (int64_t candidate : ready) {
-      if (version == kLatest || name.empty() || candidate == version)
-        append_statistics(model, candidate, &all);
+      if (version != kLatest && !name.empty() && candidate != version) continue;
+      if (auto one = statistics_of_version(model, candidate)) all.push_back(std::move(*one));
     }
   }
   if (!name.empty() && version != kLatest && all.empty()) {
@@ -179,12 +170,34 @@ Result<std::vector<ModelStatistics>> Catalog::statistics_of(
   return all;
 }
 
-void Catalog::append_statistics(const std::string& name, int64_t version,
-                                std::vector<ModelStatistics>* all) const {
+void Catalog::visit_statistics(const std::function<void(const ModelStatistics&)>& visit) const {
+  for (const auto& [model, ready] : ready_versions_where([](std::string_view) { return true; })) {
+    for (int64_t version : ready) {
+      if (const auto one = statistics_of_version(model, version)) visit(*one);
+    }
+  }
+}
+
+Catalog::Versions Catalog::ready_versions_where(const std::function<bool(std::string_view)>& is_meant) const {
+  return lifecycle_.read([&](const ModelRecords& records) {
+    Versions ready;
+    for (const auto& [model, record] : records.all()) {
+      if (!is_meant(model)) continue;
+      if (std::vector<int64_t> of_model = record.ready_versions(); !of_model.empty()) {
+        ready.emplace_hint(ready.end(), model, std::move(of_model));
+      }
+    }
+    return ready;
+  });
+}
+
+std::optional<ModelStatistics> Catalog::statistics_of_version(const std::string& name,
+                                                              int64_t version) const {
   ModelRef model = table_.acquire(name, version);
-  if (!model) return;
-  all->push_back(model->statistics());
-  all->back().name = name;
+  if (!model) return std::nullopt;
+  std::optional<ModelStatistics> statistics = model->statistics();
+  statistics->name = name;
+  return statistics;
 }
 
 /// Only when the outcome differs from the one before, because clients ask for the index again and again.

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "atoll/core/startup.h"
 #include "atoll/models/model.h"
 #include "atoll/models/repository.h"
+#include "models/catalog/serving/active_models.h"
 #include "models/catalog/serving/serving_table.h"
 #include "models/catalog/states/lifecycle.h"
 
@@ -85,6 +87,8 @@ class Catalog final : public ModelCatalog, public Startup {
   uint64_t open_sequences() const noexcept override {
     return table_.open_sequences() + finishing_.open_sequences();
   }
+  void visit_statistics(const std::function<void(const ModelStatistics&)>& visit) const override;
+  RequestsNow requests_now() const noexcept override { return active_.count(shards_); }
 
   /// As ready_versions() and statistics(). \param shown  the name that a failure tells
   Result<std::vector<int64_t>> ready_versions_of(std::string_view model, std::string_view shown) const;
@@ -96,11 +100,16 @@ class Catalog final : public ModelCatalog, public Startup {
   Unready unready() const;
   void follow_admission();
   void log_listing(const Status& outcome);
-  void append_statistics(const std::string& name, int64_t version, std::vector<ModelStatistics>* all) const;
+  using Versions = std::map<std::string, std::vector<int64_t>>;
+  /// The READY ones. \param is_meant  of which models
+  Versions ready_versions_where(const std::function<bool(std::string_view)>& is_meant) const;
+  /// Nothing, if it is no longer READY.
+  std::optional<ModelStatistics> statistics_of_version(const std::string& name, int64_t version) const;
 
   LoaderOptions loader_options_;  // until start()
   std::atomic<bool> strict_readiness_;
-  ReaderShards shards_;
+  mutable ReaderShards shards_;
+  mutable ActiveModels active_;
   std::atomic<ServerPhase> phase_{ServerPhase::kNotReady};
   std::atomic<int64_t> exit_began_ns_{0};
   std::atomic<bool> startup_complete_{false};

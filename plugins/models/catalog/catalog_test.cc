@@ -429,6 +429,11 @@ TEST(Catalog, CountsWhatItServes) {
   EXPECT_EQ(statistics.compute_infer.ns, 3000U);
   EXPECT_EQ(statistics.queue.ns, 0U);
   EXPECT_EQ(statistics.pending, 0U);
+  std::vector<std::string> visited;
+  bench.catalog().visit_statistics([&](const ModelStatistics& one) {
+    visited.push_back(cat(one.name, "/", one.version, " ", one.inference_count));
+  });
+  EXPECT_THAT(visited, ElementsAre("m/1 3"));
   EXPECT_EQ(statistics.fail.count, 0U);  // what was never scheduled is counted nowhere
 }
 

@@ -35,6 +35,10 @@ class NamespacedCatalog final : public ModelCatalog {
   void unload_model(std::string model, bool with_members, std::function<void(Status)> done) noexcept override;
   ModelRef finishing(std::string_view name, int64_t version, const SequenceId& sequence) noexcept override;
   uint64_t open_sequences() const noexcept override { return catalog_.open_sequences(); }
+  void visit_statistics(const std::function<void(const ModelStatistics&)>& visit) const override {
+    catalog_.visit_statistics(visit);
+  }
+  RequestsNow requests_now() const noexcept override { return catalog_.requests_now(); }
 
  private:
   /// Ensembles that went with a member which no repository has any more are loaded with the model that their member's name means

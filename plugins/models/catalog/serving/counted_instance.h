@@ -73,9 +73,10 @@ class CountedInstance final : public BackendInstance {
     instance_->remove_room_listener(listener);
   }
 
-  /// Requests of the batch that runs. [any]
+  /// Requests of the batch that runs; of an instance that answers after execute(), how much of its room is taken. [any]
   uint32_t executing() const noexcept {
-    return static_cast<uint32_t>(executing_.load(std::memory_order_relaxed));
+    const auto of_batch = static_cast<uint32_t>(executing_.load(std::memory_order_relaxed));
+    return of_batch != 0 ? of_batch : taken_room();
   }
   /// The number of the execution that the instance is in; no other execution has it. 0: the instance is in none. An instance that
   /// answers after execute() is in one as long as it has less room than when it is empty; the number changes with its room and with
@@ -83,11 +84,8 @@ class CountedInstance final : public BackendInstance {
   uint64_t execution() const noexcept {
     const uint64_t executing = executing_.load(std::memory_order_relaxed);
     if (static_cast<uint32_t>(executing) != 0) return executing;
-    const uint32_t most =
-        has_room_.load(std::memory_order_relaxed) ? most_room_.load(std::memory_order_relaxed) : 0;
-    if (most == 0) return 0;
-    const uint32_t room = instance_->room();
-    return room >= most ? 0 : executing | (most - room);
+    const uint32_t taken = taken_room();
+    return taken == 0 ? 0 : executing | taken;
   }
 
  private:
@@ -106,6 +104,12 @@ class CountedInstance final : public BackendInstance {
     std::unique_lock<std::mutex> lock_;
   };
 
+  uint32_t taken_room() const noexcept {
+    const uint32_t most =
+        has_room_.load(std::memory_order_relaxed) ? most_room_.load(std::memory_order_relaxed) : 0;
+    const uint32_t room = most == 0 ? 0 : instance_->room();
+    return room >= most ? 0 : most - room;
+  }
   void watch(const Batch& batch) const noexcept {
     if (outputs_ == nullptr) return;
     for (Request* request : batch.requests) outputs_->watch(*request);

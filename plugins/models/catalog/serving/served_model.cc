@@ -33,6 +33,7 @@ ServedModel::ServedModel(ServingContext& context, ModelParts parts, CorrelationC
       knows_sequences_(asks_for_sequences(parts_)) {}
 
 ServedModel::~ServedModel() {
+  if (context_.active != nullptr) context_.active->remove(*this);
   // Said here once more than by the order of ModelParts, because it is what unloading safely rests on.
   parts_.scheduler.reset();
   parts_.members = {};
@@ -48,12 +49,21 @@ ModelStatistics ServedModel::statistics() const noexcept {
   statistics.name = info_.name;
   statistics.version = info_.version;
   statistics.load_duration_ns = load_duration_ns_;
-  uint64_t executing = 0;
-  for (const auto& instance : parts_.instances) executing += instance->executing();
-  uint64_t in_flight = parts_.scheduler->in_flight();
-  statistics.pending = in_flight > executing ? in_flight - executing : 0;
+  statistics.pending = requests_now().waiting;
   if (parts_.backend_model != nullptr) statistics.memory = parts_.backend_model->memory_usage();
   return statistics;
+}
+
+RequestsNow ServedModel::requests_now() const noexcept {
+  RequestsNow now;
+  for (const auto& instance : parts_.instances) now.running += instance->executing();
+  const uint64_t in_flight = parts_.scheduler->in_flight();
+  now.waiting = in_flight > now.running ? in_flight - now.running : 0;
+  return now;
+}
+
+void ServedModel::become_active() noexcept {
+  if (context_.active != nullptr) context_.active->add(*this);
 }
 
 bool ServedModel::ready() const noexcept {
@@ -109,6 +119,10 @@ void ServedModel::drop_reference() noexcept {
 
 uint64_t ServedModel::holders() const noexcept {
   ReaderShards::Write lock(context_.shards);
+  return holders(lock);
+}
+
+uint64_t ServedModel::holders(const ReaderShards::Write& lock) const noexcept {
   const int64_t sum = references(lock) - ensembles_.load();
   return sum > 0 ? static_cast<uint64_t>(sum) : 0;
 }

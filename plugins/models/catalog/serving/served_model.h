@@ -15,6 +15,7 @@
 #include "atoll/models/model.h"
 #include "atoll/request/scheduler.h"
 #include "models/catalog/requests/request_path.h"
+#include "models/catalog/serving/active_models.h"
 #include "models/catalog/serving/agent_run.h"
 #include "models/catalog/serving/counted_instance.h"
 #include "models/catalog/serving/dependencies.h"
@@ -33,7 +34,8 @@ struct ServingContext {
   ReaderShards& shards;  ///< guards reference counts against retirement
   WorkerPool& workers;
   RequestContext requests;
-  LongWork* work = nullptr;  ///< told of loads and unloads; null: nobody
+  LongWork* work = nullptr;        ///< told of loads and unloads; null: nobody
+  ActiveModels* active = nullptr;  ///< told of models that get requests; null: nobody
 };
 
 /// Everything a version is made of. Members end in the reverse order of their declaration. What is shared is
@@ -75,7 +77,10 @@ class ServedModel final : public Model {
   ~ServedModel();
 
   const ModelInfo& info() const noexcept override { return info_; }
-  Status infer(Request& request) noexcept override { return path_.infer(request); }
+  Status infer(Request& request) noexcept override {
+    if (!activity_.is_seen.load(std::memory_order_relaxed)) become_active();
+    return path_.infer(request);
+  }
   ModelStatistics statistics() const noexcept override;
   bool ready() const noexcept override;
   /// "an instance is not ready: <what its backend says of it>"; empty: ready.
@@ -92,6 +97,19 @@ class ServedModel final : public Model {
   const Validator& validator() const noexcept { return path_.validator(); }
   /// References held by others than the table and ensembles, which are requests. A moment's value.
   uint64_t holders() const noexcept;
+  uint64_t holders(const ReaderShards::Write& lock) const noexcept;
+  /// Its own requests, now.
+  RequestsNow requests_now() const noexcept;
+
+  /// What ActiveModels knows of the version.
+  struct Activity {
+    std::atomic<bool> is_seen{false};  ///< its requests need not say that they are there
+    // With the list's lock:
+    bool is_listed = false;
+    bool is_idle = false;
+    ServedModel* next = nullptr;
+  };
+  Activity& activity() noexcept { return activity_; }
   void stop_accepting() noexcept { parts_.scheduler->stop_accepting(); }
   /// Its configuration has sequence_batching, or that of one of its members.
   bool knows_sequences() const noexcept { return knows_sequences_; }
@@ -131,6 +149,7 @@ class ServedModel final : public Model {
     int64_t references = 0;  ///< may be negative: a reference may be dropped on another thread
   };
   bool destroy_now() noexcept;
+  void become_active() noexcept;
   bool is_ensemble() const noexcept { return !parts_.members.by_step().empty(); }
 
   ServingContext& context_;
@@ -138,6 +157,7 @@ class ServedModel final : public Model {
   const ModelInfo& info_;
   RequestPath path_;
   const bool knows_sequences_;
+  Activity activity_;
   uint64_t load_duration_ns_ = 0;
   OnDestroyed on_destroyed_;
   std::array<Count, ReaderShards::kShards> counts_;  ///< each guarded by its shard's lock

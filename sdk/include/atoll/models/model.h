@@ -1,4 +1,4 @@
-/// A served model version, and the catalog of all of them. Service "atoll.model_catalog/1", minor 2, provided
+/// A served model version, and the catalog of all of them. Service "atoll.model_catalog/1", minor 4, provided
 /// by models/catalog.
 ///
 /// A frontend looks a model up, makes a request for it and keeps the reference until the request is answered
@@ -179,6 +179,14 @@ struct ModelLoadOutcome {
   bool was_read = false;
 };
 
+/// Requests that a server has at a moment, of all its models.
+struct RequestsNow {
+  /// Those that a scheduler has accepted and no instance executes.
+  uint64_t waiting = 0;
+  /// Those that instances execute.
+  uint64_t running = 0;
+};
+
 /// All models that this server knows. It loads, serves and unloads them; which ones is decided by a control
 /// plugin.
 class ModelCatalog {
@@ -267,6 +275,19 @@ class ModelCatalog {
   /// Frontends drain one after the other and reckon from this moment, so that together they wait for
   /// sequences once. [any]
   virtual int64_t exit_began_ns() const noexcept { return 0; }
+
+  // --- since minor 4 ---
+  /// The statistics of every READY version, ordered by name and version, each given to `visit` before the next one is put
+  /// together: those of 10,000 models would take 110 MB together. [any]
+  /// \param visit  called on this thread, while the version is held; what it is given is gone when it returns
+  virtual void visit_statistics(const std::function<void(const ModelStatistics&)>& visit) const {
+    const Result<std::vector<ModelStatistics>> all = statistics({}, kLatest);
+    if (!all.ok()) return;
+    for (const ModelStatistics& one : all.value()) visit(one);
+  }
+  /// The sums over all models. What it costs depends on the number of models that have had requests since the last call, and
+  /// not on how many there are. [any]
+  virtual RequestsNow requests_now() const noexcept { return {}; }
 
  protected:
   ~ModelCatalog() = default;
