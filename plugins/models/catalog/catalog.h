@@ -95,6 +95,7 @@ class Catalog final : public ModelCatalog, public Startup {
  private:
   Unready unready() const;
   void follow_admission();
+  void follow_observers();
   void log_listing(const Status& outcome);
   void append_statistics(const std::string& name, int64_t version, std::vector<ModelStatistics>* all) const;
 
@@ -106,6 +107,7 @@ class Catalog final : public ModelCatalog, public Startup {
   std::atomic<bool> startup_complete_{false};
   std::atomic<bool> server_is_active_{false};  ///< every plugin has started
   AdmissionPoint admission_;
+  ObserverPoint observers_;
   Followed<ResponseCache> cache_;
   LongWork work_;
   ServingContext serving_;
