@@ -76,7 +76,7 @@ void Player::start(const RecordedCall& call) {
   {
     std::scoped_lock lock(mutex_);
     ++in_flight_;
-    if (!call.sequence.empty()) {
+    if (is_chained(call)) {
       Chain& chain = chains_[call.sequence];
       if (chain.is_busy) {
         chain.waiting.push_back(&call);
@@ -113,7 +113,7 @@ void Player::on_outcome(const RecordedCall& call, const recording::v1::Request& 
                         Outcome outcome) {
   count(call, request, ns_of(steady_clock::now() - sent), outcome);
   std::scoped_lock lock(mutex_);
-  if (!call.sequence.empty()) {
+  if (is_chained(call)) {
     Chain& chain = chains_[call.sequence];
     if (chain.waiting.empty()) {
       chains_.erase(call.sequence);

@@ -47,6 +47,9 @@ class Player {
     std::deque<const RecordedCall*> waiting;
   };
 
+  bool is_chained(const RecordedCall& call) const noexcept {
+    return !call.sequence.empty() && !(call.stream != 0 && sender_.keeps_streams());
+  }
   void start(const RecordedCall& call);
   void send(const RecordedCall& call);
   /// [sender]

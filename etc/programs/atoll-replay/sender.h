@@ -39,6 +39,9 @@ class Sender {
   /// Returns at once; `done` is called once, maybe before this returns, on a thread of the sender's. Requests of one stream go
   /// out in the order in which they are given. [any]
   virtual void send(recording::v1::Request request, const SendOptions& options, Done done) = 0;
+  /// Whether a server gets the requests of one stream in their order by itself. Else one of a sequence waits for the answer to the
+  /// one before.
+  virtual bool keeps_streams() const noexcept { return false; }
   /// Gives up what is under way; nothing of it is told any more when this has returned.
   virtual void stop() noexcept = 0;
 };
