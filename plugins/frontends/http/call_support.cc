@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "atoll/request/request_marks.h"
 #include "frontends/common/call/model_version.h"
 #include "frontends/common/codec/error_map.h"
 #include "frontends/common/codec/wire_messages.h"
@@ -25,6 +26,7 @@ Status forward_headers(const HeaderForward& forward, const RequestHead& head, Re
     parameter.key = request.arena().copy_text(field.name);
     parameter.type = ParameterType::kString;
     parameter.text = request.arena().copy_text(field.value);
+    mark_forwarded_header(parameter);
   }
   return {};
 }

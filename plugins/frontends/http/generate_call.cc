@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "atoll/request/request_marks.h"
 #include "frontends/common/call/output_memory.h"
 #include "frontends/common/codec/error_map.h"
 #include "frontends/common/codec/wire_messages.h"
@@ -52,6 +53,7 @@ Status GenerateCall::read_large() noexcept {
 
 Status GenerateCall::read_head() noexcept {
   ATOLL_RETURN_IF_ERROR(ModelCall::read_head());
+  if (streams_) mark_stream(infer_.request, next_stream_number());
   drop_body();
   return {};
 }

@@ -24,9 +24,10 @@ Catalog::Catalog(Host& host, CatalogOptions options)
     : loader_options_(std::move(options.loader)),
       strict_readiness_(options.strict_readiness),
       admission_(host),
+      observers_(host),
       cache_(host),
       work_(host),
-      serving_{shards_, host.workers(), {host.clock(), admission_, cache_}, &work_, &active_},
+      serving_{shards_, host.workers(), {host.clock(), admission_, observers_, cache_}, &work_, &active_},
       finishing_(shards_, host.clock(), host.executors()),
       table_(shards_, finishing_),
       lifecycle_(host, table_),
@@ -40,6 +41,7 @@ void Catalog::start(Repository& repository, ModelConfigs& configs) {
   loader_.emplace(host_, repository, configs, serving_, *this, std::move(loader_options_));
   lifecycle_.use(&*loader_);
   follow_admission();
+  follow_observers();
   if (Status status = cache_.open(); !status.ok()) {
     host_.log().error("no response cache is used: ", status.text());
   }
@@ -62,12 +64,15 @@ void Catalog::drain() {
   finishing_.end();
   lifecycle_.end();
   admission_.leave();
+  observers_.leave();
   cache_.close();
 }
 
 void Catalog::service_changed(const ServiceChanged& event) {
   if (event.interface_id.view() == RequestAdmission::kInterfaceId) {
     follow_admission();
+  } else if (event.interface_id.view() == RequestObserver::kInterfaceId) {
+    follow_observers();
   } else {
     lifecycle_.service_changed(event);
   }
@@ -75,8 +80,18 @@ void Catalog::service_changed(const ServiceChanged& event) {
 
 void Catalog::follow_admission() {
   if (phase_.load(std::memory_order_acquire) == ServerPhase::kEnded) return;
-  if (Status status = admission_.follow(); !status.ok()) {
-    host_.log().error("requests are admitted without asking everybody: ", status.text());
+  if (const size_t count = admission_.follow(); count > kProvidersMax) {
+    host_.log().error("requests are admitted without asking everybody: ", count,
+                      " providers of request admission are enabled, at most ", kProvidersMax,
+                      " are asked: those of the highest ranks");
+  }
+}
+
+void Catalog::follow_observers() {
+  if (phase_.load(std::memory_order_acquire) == ServerPhase::kEnded) return;
+  if (const size_t count = observers_.follow(); count > kProvidersMax) {
+    host_.log().error(count, " plugins observe requests, at most ", kProvidersMax,
+                      " are told of them: those of the highest ranks");
   }
 }
 

@@ -99,6 +99,7 @@ class Catalog final : public ModelCatalog, public Startup {
  private:
   Unready unready() const;
   void follow_admission();
+  void follow_observers();
   void log_listing(const Status& outcome);
   using Versions = std::map<std::string, std::vector<int64_t>>;
   /// The READY ones. \param is_meant  of which models
@@ -115,6 +116,7 @@ class Catalog final : public ModelCatalog, public Startup {
   std::atomic<bool> startup_complete_{false};
   std::atomic<bool> server_is_active_{false};  ///< every plugin has started
   AdmissionPoint admission_;
+  ObserverPoint observers_;
   Followed<ResponseCache> cache_;
   LongWork work_;
   ServingContext serving_;

@@ -7,6 +7,7 @@
 #include "atoll/models/repository_agents.h"
 #include "atoll/request/execution_admission.h"
 #include "atoll/request/request_admission.h"
+#include "atoll/request/request_observer.h"
 #include "models/catalog/catalog_plugin.h"
 
 namespace atl::models {
@@ -61,8 +62,9 @@ ATOLL_PLUGIN(CatalogPlugin,
                            provide<Startup, &CatalogPlugin::startup>(), provide<OptionsFollower>()},
               .needs = {need<Repository>().minor(3), need<ModelConfigs>().minor(2), many<Backend>(),
                         many<SchedulerProvider>(), many<Memory>(), many<RequestAdmission>(),
-                        optional<ResponseCache>(), many<ExecutionAdmission>(), optional<FaultNotes>(),
-                        optional<RequestMemory>(), optional<RepositoryAgents>(), optional<RepositoryPaths>()},
+                        many<RequestObserver>(), optional<ResponseCache>(), many<ExecutionAdmission>(),
+                        optional<FaultNotes>(), optional<RequestMemory>(), optional<RepositoryAgents>(),
+                        optional<RepositoryPaths>()},
               .options = kOptions,
               .check = &CatalogPlugin::check});
 

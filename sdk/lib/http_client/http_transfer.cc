@@ -109,7 +109,7 @@ CURL* HttpTransfer::prepare() {
   }
   for (const std::string& header : request_.headers) headers_ = curl_slist_append(headers_, header.c_str());
   if (!request_.body.empty()) {
-    headers_ = curl_slist_append(headers_, "Content-Type: application/json");
+    headers_ = curl_slist_append(headers_, ("Content-Type: " + request_.content_type).c_str());
     headers_ = curl_slist_append(headers_, "Expect:");  // else libcurl may wait for a "100 Continue"
     curl_easy_setopt(curl_, CURLOPT_POSTFIELDS, request_.body.data());
     curl_easy_setopt(curl_, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
@@ -137,6 +137,11 @@ Result<HttpAnswer> HttpTransfer::finish(CURLcode code) {
   long status = 0;
   curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &status);
   answer_.status = static_cast<int>(status);
+  if (curl_header* header = nullptr;
+      !request_.answer_header.empty() &&
+      curl_easy_header(curl_, request_.answer_header.c_str(), 0, CURLH_HEADER, -1, &header) == CURLHE_OK) {
+    answer_.header = header->value;
+  }
   return std::move(answer_);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "atoll/request/request_marks.h"
 #include "frontends/common/codec/wire_format.h"
 #include "frontends/common/codec/wire_messages.h"
 
@@ -20,6 +21,7 @@ Status forward_header(std::string_view name, std::string_view value, Request& re
   *parameter = {};
   parameter->key = request.arena().copy_text(name);
   parameter->text = request.arena().copy_text(value);
+  mark_forwarded_header(*parameter);
   return {};
 }
 

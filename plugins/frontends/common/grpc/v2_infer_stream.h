@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "atoll/core/host_port.h"
+#include "atoll/request/request_marks.h"
 #include "frontends/common/codec/wire_messages.h"
 #include "frontends/common/grpc/call_metadata.h"
 #include "frontends/common/stream/stream_rules.h"
@@ -119,6 +120,8 @@ class V2InferStream : public std::enable_shared_from_this<V2InferStream<Request,
   int64_t deadline_ns() const noexcept { return deadline_ns_; }
   /// The client wants the first failure of a model to end the stream with its status.
   bool ends_on_failure() const noexcept { return ends_on_failure_; }
+  /// Tells its requests from those of other streams.
+  uint32_t number() const noexcept { return number_; }
 
  protected:
   using Lock = std::unique_lock<std::mutex>;
@@ -170,6 +173,7 @@ class V2InferStream : public std::enable_shared_from_this<V2InferStream<Request,
   }
 
   GrpcCallContext& frontend_;
+  const uint32_t number_ = next_stream_number();
   std::string_view caller_;
   CallerIdentityPtr identity_;
   bool has_begun_ = false;  ///< it is known whether the call may be made

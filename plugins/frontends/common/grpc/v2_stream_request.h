@@ -158,6 +158,7 @@ class V2StreamRequest : private CallSteps, private ResponseReceiver, protected R
     if (metadata == nullptr) return Status(Code::kCancelled, {});
     ATOLL_RETURN_IF_ERROR(
         read_call_metadata(frontend_, *metadata, infer_.model->info(), stream_->identity(), infer_.request));
+    mark_stream(infer_.request, stream_->number());
     infer_.trace("GRPC_WAITREAD_START", read_start_ns_);
     infer_.trace("GRPC_WAITREAD_END", read_end_ns_);
     keep_order();

@@ -7,7 +7,7 @@
 #include "atoll/core/open_parts.h"
 #include "atoll/request/request_admission.h"
 #include "atoll/request/sink_interposer.h"
-#include "models/catalog/requests/admission_point.h"
+#include "models/catalog/requests/provider_point.h"
 
 namespace atl::models {
 
@@ -53,7 +53,7 @@ class AdmittedRequest final : public SinkInterposer, public AdmissionWaiter {
    private:
     AdmissionPoint::Hold hold_;
     size_t count_;
-    std::array<AdmissionTicket, kAdmissionsMax> tickets_;  // so many of them are set
+    std::array<AdmissionTicket, kProvidersMax> tickets_;  // so many of them are set
   };
   enum Part : uint32_t { kFinalPart = 1, kReleasePart = 2 };
 

@@ -72,7 +72,9 @@ Status complete_raw_input(Request& request, const ModelInfo& info) noexcept {
   }
   raw->size_bytes = 0;
   for (const Buffer& buffer : raw->buffers) raw->size_bytes += buffer.size_bytes;
-  return deduce(request, *raw, info, info.inputs[0]);
+  ATOLL_RETURN_IF_ERROR(deduce(request, *raw, info, info.inputs[0]));
+  raw->flags &= ~static_cast<uint32_t>(InputTensor::kRaw);
+  return {};
 }
 
 }  // namespace atl::models

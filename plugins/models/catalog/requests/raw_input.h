@@ -7,7 +7,7 @@
 
 namespace atl::models {
 
-/// Completes the request's raw input, if it has one. Errors: INVALID_ARGUMENT with the protocols' texts.
+/// Completes the request's raw input, if it has one; afterwards it is an input like others. Errors: INVALID_ARGUMENT with the protocols' texts.
 Status complete_raw_input(Request& request, const ModelInfo& info) noexcept;
 
 }  // namespace atl::models

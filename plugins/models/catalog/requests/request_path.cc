@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/catalog/requests/observed_request.h"
+#include "models/catalog/requests/raw_input.h"
 #include "models/catalog/requests/reshape.h"
 #include "models/catalog/requests/trace_inputs.h"
 #include "models/catalog/requests/unanswered_request.h"
@@ -26,9 +28,28 @@ RequestPath::RequestPath(const RequestContext& context, const ModelInfo& info, C
 
 // What every request goes through is inline.
 Status RequestPath::infer(Request& request) noexcept {
+  if (context_.observers.has_any()) [[unlikely]]
+    return infer_observed(request);
+  return infer_unobserved(request);
+}
+
+inline Status RequestPath::infer_unobserved(Request& request) noexcept {
   ATOLL_RETURN_IF_ERROR(validate(request));
   if (info_.response_cache && answer_from_cache(request)) return {};
   return admit(request, request.times.start_ns);
+}
+
+/// Who observes sees the request as it came, so before it is validated; but an input without a name says nothing to anybody.
+Status RequestPath::infer_observed(Request& request) noexcept {
+  if ((request.call_flags & (kIsStep | kShadow)) != 0) return infer_unobserved(request);
+  const ObserverPoint::Hold hold = context_.observers.hold();
+  if (hold.gate == nullptr) return infer_unobserved(request);
+  // What is wrong with it is found again by validation.
+  (void)complete_raw_input(request, info_).ok();
+  ObservedRequest* const observed = ObservedRequest::begin(request, hold);
+  Status status = infer_unobserved(request);
+  if (!status.ok() && observed != nullptr) observed->refuse(request, status);
+  return status;
 }
 
 inline Status RequestPath::validate(Request& request) noexcept {
@@ -69,7 +90,7 @@ void RequestPath::report_miss(const Request& request, uint64_t duration_ns) noex
 
 /// Hands over, too, if the request may go on at once. The steps of a request that was admitted are.
 inline Status RequestPath::admit(Request& request, int64_t now_ns) noexcept {
-  const bool asks = context_.admission.asks() && (request.call_flags & kIsStep) == 0;
+  const bool asks = context_.admission.has_any() && (request.call_flags & kIsStep) == 0;
   return asks ? ask(request, now_ns) : hand_over(request, now_ns);
 }
 

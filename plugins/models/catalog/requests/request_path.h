@@ -12,9 +12,9 @@
 #include "atoll/request/response_cache.h"
 #include "atoll/request/scheduler.h"
 #include "atoll/request/statistics.h"
-#include "models/catalog/requests/admission_point.h"
 #include "models/catalog/requests/admitted_request.h"
 #include "models/catalog/requests/device_inputs.h"
+#include "models/catalog/requests/provider_point.h"
 #include "models/catalog/requests/validate.h"
 
 namespace atl::models {
@@ -23,6 +23,7 @@ namespace atl::models {
 struct RequestContext {
   Clock& clock;
   AdmissionPoint& admission;
+  ObserverPoint& observers;
   const Followed<ResponseCache>& cache;
   FaultNotes* fault_notes = nullptr;
   const DeviceInputs* device_inputs = nullptr;  ///< null: no memory of devices is reached
@@ -41,6 +42,8 @@ class RequestPath final : private AfterAdmission, private CacheWaiter {
   const Validator& validator() const noexcept { return validator_; }
 
  private:
+  Status infer_unobserved(Request& request) noexcept;
+  Status infer_observed(Request& request) noexcept;
   Status validate(Request& request) noexcept;
   bool answer_from_cache(Request& request) noexcept;
   Status admit(Request& request, int64_t now_ns) noexcept;

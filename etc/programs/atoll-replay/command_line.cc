@@ -1,0 +1,70 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <limits>
+
+#include "atoll/core/host_port.h"
+#include "atoll/lib/version.h"
+#include "replay_options.h"
+
+namespace atl::replay {
+namespace {
+
+/// Empty: it is fine.
+std::string check_address(const std::string& text) {
+  return HostPort::parse(text) ? std::string() : "expected HOST:PORT";
+}
+
+std::string check_header(const std::string& text) {
+  const size_t colon = text.find(':');
+  const bool is_line = std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20; });
+  return colon != std::string::npos && colon > 0 && is_line ? std::string() : "expected \"NAME: VALUE\"";
+}
+
+}  // namespace
+
+bool read_command_line(std::vector<std::string> arguments, std::ostream& out, std::ostream& err,
+                       ReplayOptions* options, int* exit_code) {
+  CLI::App app("Plays requests that telemetry/recorder has recorded against a server of the V2 protocol",
+               "atoll-replay");
+  const double kMost = std::numeric_limits<double>::max();
+  app.set_version_flag("--version", lib::version_text("atoll-replay"));
+  app.add_option("FILE", options->files, "The recording; all of its files, if it has several")->required();
+  app.add_option("--url", options->url, "The server, as HOST:PORT")->required()->check(check_address);
+  app.add_option("--protocol", options->protocol, "http or grpc")
+      ->check(CLI::IsMember({"http", "grpc"}))
+      ->capture_default_str();
+  app.add_option("--pace", options->pace, "How many times as fast as it was recorded")
+      ->check(CLI::Range(1e-6, 1e6))
+      ->capture_default_str();
+  app.add_flag("--compare", options->compares, "Compare the answers with those that were recorded");
+  app.add_option("--rtol", options->tolerance.relative,
+                 "Difference of floating point numbers that is let pass, relative to the recorded one")
+      ->check(CLI::Range(0.0, kMost))
+      ->capture_default_str();
+  app.add_option("--atol", options->tolerance.absolute, "Difference that is let pass beside it")
+      ->check(CLI::Range(0.0, kMost))
+      ->capture_default_str();
+  app.add_flag("--latest", options->latest, "Ask for no version, and not for the one that has answered");
+  app.add_option("--timeout", options->timeout_s,
+                 "Seconds that an answer is waited for, unless the client had a deadline")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+  app.add_option("--max-in-flight", options->in_flight_max,
+                 "Most requests at a time; further ones go out late")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  app.add_option("--header", options->headers, "A header to send along, as \"NAME: VALUE\", such as a key")
+      ->check(check_header)
+      ->allow_extra_args(false);
+  app.add_flag("--json", options->json, "Print one JSON object");
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 has it
+  try {
+    app.parse(std::move(arguments));
+  } catch (const CLI::ParseError& error) {
+    *exit_code = app.exit(error, out, err) == 0 ? kDone : kUsage;
+    return false;
+  }
+  return true;
+}
+
+}  // namespace atl::replay

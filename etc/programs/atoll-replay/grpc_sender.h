@@ -1,0 +1,13 @@
+/// Sends over gRPC.
+#pragma once
+
+#include <memory>
+
+#include "sender.h"
+
+namespace atl::replay {
+
+/// Null: this program was built without gRPC.
+std::unique_ptr<Sender> make_grpc_sender(ServerAddress address);
+
+}  // namespace atl::replay
