@@ -2,6 +2,7 @@
 
 #include "atoll/core/metrics.h"
 #include "atoll/frontend/access.h"
+#include "atoll/frontend/audit.h"
 #include "atoll/frontend/listeners.h"
 #include "atoll/memory/memory.h"
 #include "frontends/metrics/frontend.h"
@@ -14,7 +15,7 @@ ATOLL_PLUGIN(MetricsFrontend, {.name = "frontends/metrics",
                                .license = "Apache-2.0",
                                .help = "Serves metrics in Prometheus' text format over HTTP.",
                                .provides = {provide<MetricsPage>()},
-                               .needs = {optional<ModelCatalog>(), optional<Access>(), optional<Listeners>(),
+                               .needs = {optional<ModelCatalog>(), optional<Access>(), optional<Audit>(), optional<Listeners>(),
                                          many<MetricSource>(), many<Memory>()},
                                .options = kOptions,
                                .check = &check_options});

@@ -50,6 +50,16 @@ struct ListedMethod {
   }
 };
 
+/// What a request is about, for the record.
+template <class Request>
+void report_subject(const Request& request, CallReport& report) {
+  if constexpr (requires { request.model_name(); }) {
+    report.set_model(request.model_name(), {});
+  } else if constexpr (requires { request.name(), request.version(); }) {
+    report.set_model(request.name(), request.version());
+  }
+}
+
 namespace method_list_detail {
 
 enum Pass : bool { kHealthCall = false, kOrdinaryCall = true };
