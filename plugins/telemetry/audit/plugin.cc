@@ -24,7 +24,7 @@ class AuditPlugin final : public Plugin, public Audit, public MetricSource {
     const Options& options = host_.options();
     sample_.emplace(options.get_float("sample"));
     log_.emplace(
-        RotatedFile(options.get_string("file"), options.get_bytes("max_size"), options.get_int("old_files")),
+        RotatedFile(options.get_string("audit_file"), options.get_bytes("max_size"), options.get_int("old_files")),
         options.get_bytes("max_pending_size"), host_.clock(), host_.log());
     return {};
   }
@@ -72,7 +72,7 @@ class AuditPlugin final : public Plugin, public Audit, public MetricSource {
 };
 
 constexpr OptionTable kOptions{
-    option_string("file").required().state().help(
+    option_string("audit_file").required().state().help(
         "Path of the log: one JSON object a line, for the owner's eyes only (mode 0600). A file that is there is gone on with."),
     option_float("sample", 0.01)
         .range(0, 1)

@@ -17,7 +17,7 @@ TEST(AuditPlugin, RecordsWhatItIsToldAndCountsIt) {
   const std::string path = (folder.path() / "audit.log").string();
   test::FakeHost host("audit", test::FakeHost::Threads::kReal);
   host.options()
-      .set_string("file", path)
+      .set_string("audit_file", path)
       .set_float("sample", 0)
       .set_bytes("max_size", 0)
       .set_int("old_files", 1)
