@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import time
 
 import grpc
@@ -15,7 +16,7 @@ import tritonclient.http as httpclient
 from support.every_call import ask, call_grpc, grpc_methods, http_routes, wrong_of
 from support.grpc_frontends import GRPC_FRONTENDS
 from support.identities import HIDDEN, MANIFEST, Keys
-from support.server import START_TIMEOUT_S, Server
+from support.server import ROOT, START_TIMEOUT_S, Server
 from tritonclient.utils import InferenceServerException
 
 CONTROL = ("model-repository", "shared-memory", "trace", "logging")
@@ -231,3 +232,22 @@ def test_inference_is_sampled_and_old_files_are_kept(repository, keys, folder, t
         page = ask(server.metrics_address, "GET", "/metrics", tokens["all"])[2]
         assert re.search(r'atoll_audit_records_total\{instance="audit"\} [1-9]', page), page
         assert 'atoll_audit_dropped_total{instance="audit"} 0' in page
+
+
+def test_the_example_of_the_page(repository, keys, folder):
+    section = (ROOT / "docs" / "security.md").read_text().split("## Audit log")[1]
+    blocks = {kind: re.search(rf"^```{kind}\n(.*?)^```$", section, re.M | re.S).group(1) for kind in ("toml", "bash", "json")}
+    log = folder / "page.log"
+    manifest = folder / "page.toml"
+    manifest.write_text(f"{MANIFEST.read_text()}\n{blocks['toml']}".replace("/var/log/atoll/audit.log", str(log)))
+    with Server(repository, f'plugin.keys.keys_file="{keys.path}"', manifest=manifest, grpc_frontend=None) as server:
+        server.wait_active()
+        call, tail = blocks["bash"].splitlines()
+        subprocess.run(call.replace("curl", "curl -sS").replace("localhost:8000", server.http_address), shell=True, check=True)
+        shown = json.loads(blocks["json"])
+        Log(log).wait_for([shown["request_id"]])
+        written = json.loads(subprocess.run(tail.replace("/var/log/atoll/audit.log", str(log)), shell=True, check=True,
+                                            capture_output=True, text=True).stdout)
+        changing = ("time", "peer", "ms")
+        assert list(written) == list(shown)
+        assert {**written, **{name: shown[name] for name in changing}} == shown

@@ -19,7 +19,8 @@ ATOLL_PLUGIN(GrpcFrontend,
               .needs = {need<ModelCatalog>().minor(3), optional<ModelControl>(), optional<ModelDemand>(),
                         optional<RemoteModels>(), optional<ModelRouter>(), optional<SharedMemory>(),
                         optional<Tracing>(), optional<LogControl>(), optional<RequestMemory>(),
-                        optional<Access>(), optional<Audit>(), optional<Listeners>(), many<Memory>(), many<GrpcCalls>()},
+                        optional<Access>(), optional<Audit>(), optional<Listeners>(), many<Memory>(),
+                        many<GrpcCalls>()},
               .options = kOptions,
               .check = &check_grpc_options});
 

@@ -60,7 +60,8 @@ class ManagementCall final : public Call,
     stream_ = &stream;
     ticket_ = stream.take_ticket();
     message_ = std::move(message);
-    if (access_.ask(thread_, {{}, method_.path}, method_.category, stream, *this, method_.is_probe())) settle();
+    if (access_.ask(thread_, {{}, method_.path}, method_.category, stream, *this, method_.is_probe()))
+      settle();
   }
   void on_posted() noexcept override {
     if (answered_) {

@@ -65,9 +65,7 @@ class MethodSet::ReflectionMethod final : public OwnedMethod, public Method {
   }
   virtual ~ReflectionMethod() = default;
   Method& method() noexcept override { return *this; }
-  void begin(CallStream& stream, Message) noexcept override {
-    ReflectionCall::begin(path_, thread_, stream);
-  }
+  void begin(CallStream& stream, Message) noexcept override { ReflectionCall::begin(path_, thread_, stream); }
 
  private:
   const char* const path_;

@@ -13,7 +13,8 @@ namespace atl::frontends::grpc_nghttp2 {
 void ReflectionCall::begin(std::string_view path, CallThread& thread, CallStream& stream) noexcept {
   auto* call = new ReflectionCall(thread, stream);
   stream.attach(*call);
-  if (call->access_.ask(thread, {{}, path}, ApiCategory::kMetadata, stream, call->settled_)) call->on_settled();
+  if (call->access_.ask(thread, {{}, path}, ApiCategory::kMetadata, stream, call->settled_))
+    call->on_settled();
 }
 
 void ReflectionCall::on_settled() {

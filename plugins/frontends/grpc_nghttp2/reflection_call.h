@@ -41,7 +41,10 @@ class ReflectionCall final : public Call {
   };
 
   ReflectionCall(CallThread& thread, CallStream& stream)
-      : reflection_(*thread.frontend.reflection), thread_(thread), stream_(&stream), ticket_(stream.take_ticket()) {}
+      : reflection_(*thread.frontend.reflection),
+        thread_(thread),
+        stream_(&stream),
+        ticket_(stream.take_ticket()) {}
   ~ReflectionCall() = default;
 
   void on_settled();

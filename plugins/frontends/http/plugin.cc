@@ -21,7 +21,8 @@ ATOLL_PLUGIN(HttpFrontend,
               .needs = {need<ModelCatalog>().minor(3), optional<ModelControl>(), optional<ModelDemand>(),
                         optional<RemoteModels>(), optional<ModelRouter>(), optional<SharedMemory>(),
                         optional<Tracing>(), optional<LogControl>(), optional<RequestMemory>(),
-                        optional<Access>(), optional<Audit>(), optional<Listeners>(), many<Memory>(), many<HttpRoutes>()},
+                        optional<Access>(), optional<Audit>(), optional<Listeners>(), many<Memory>(),
+                        many<HttpRoutes>()},
               .options = kOptions,
               .check = &check_options});
 

@@ -15,8 +15,8 @@ ATOLL_PLUGIN(MetricsFrontend, {.name = "frontends/metrics",
                                .license = "Apache-2.0",
                                .help = "Serves metrics in Prometheus' text format over HTTP.",
                                .provides = {provide<MetricsPage>()},
-                               .needs = {optional<ModelCatalog>(), optional<Access>(), optional<Audit>(), optional<Listeners>(),
-                                         many<MetricSource>(), many<Memory>()},
+                               .needs = {optional<ModelCatalog>(), optional<Access>(), optional<Audit>(),
+                                         optional<Listeners>(), many<MetricSource>(), many<Memory>()},
                                .options = kOptions,
                                .check = &check_options});
 

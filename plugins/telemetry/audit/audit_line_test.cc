@@ -15,9 +15,9 @@ constexpr int64_t kTime = 1767225600 * kNsPerSecond + 7 * kNsPerMs;
 rapidjson::Document parsed(const std::string& line) {
   EXPECT_EQ(line.back(), '\n');
   EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1) << line;
-  EXPECT_TRUE(std::all_of(line.begin(), line.end() - 1,
-                          [](unsigned char c) { return c >= 0x20 && c != 0x7F; }))
-      << line;
+  EXPECT_TRUE(std::all_of(line.begin(), line.end() - 1, [](unsigned char c) {
+    return c >= 0x20 && c != 0x7F;
+  })) << line;
   rapidjson::Document document;
   document.Parse(line.data(), line.size());
   EXPECT_FALSE(document.HasParseError()) << line;

@@ -13,7 +13,11 @@ constexpr int64_t kLogIntervalNs = 60 * kNsPerSecond;
 }  // namespace
 
 AuditLog::AuditLog(RotatedFile file, uint64_t most_bytes, const Clock& clock, Log& log)
-    : most_bytes_(most_bytes), clock_(clock), log_(log), log_interval_(kLogIntervalNs), file_(std::move(file)) {}
+    : most_bytes_(most_bytes),
+      clock_(clock),
+      log_(log),
+      log_interval_(kLogIntervalNs),
+      file_(std::move(file)) {}
 
 Status AuditLog::start(ExecutorFactory& executors) {
   ATOLL_RETURN_IF_ERROR(file_.open());
@@ -49,7 +53,8 @@ void AuditLog::add(std::string line) noexcept {
     ++waiting_count_;
     posts = !std::exchange(is_posted_, true);
   }
-  if (posts) executor_->post({[](void* self) { static_cast<AuditLog*>(self)->write_waiting(); }, this, nullptr});
+  if (posts)
+    executor_->post({[](void* self) { static_cast<AuditLog*>(self)->write_waiting(); }, this, nullptr});
 }
 
 void AuditLog::write_waiting() noexcept {

@@ -23,9 +23,9 @@ class AuditPlugin final : public Plugin, public Audit, public MetricSource {
   Status init() override {
     const Options& options = host_.options();
     sample_.emplace(options.get_float("sample"));
-    log_.emplace(
-        RotatedFile(options.get_string("audit_file"), options.get_bytes("max_size"), options.get_int("old_files")),
-        options.get_bytes("max_pending_size"), host_.clock(), host_.log());
+    log_.emplace(RotatedFile(options.get_string("audit_file"), options.get_bytes("max_size"),
+                             options.get_int("old_files")),
+                 options.get_bytes("max_pending_size"), host_.clock(), host_.log());
     return {};
   }
   Status start() override {
@@ -48,7 +48,8 @@ class AuditPlugin final : public Plugin, public Audit, public MetricSource {
   // --- MetricSource ---
   void collect(MetricSink& sink) const noexcept override {
     const MetricLabel instance{"instance", host_.instance_name()};
-    sink.family("atoll_audit_records_total", "Calls that were written to the audit log.", MetricKind::kCounter);
+    sink.family("atoll_audit_records_total", "Calls that were written to the audit log.",
+                MetricKind::kCounter);
     sink.sample({&instance, 1}, static_cast<double>(log_->written()));
     sink.family("atoll_audit_dropped_total",
                 "Calls that are missing in the audit log: too many waited, or it could not be written.",
@@ -72,8 +73,11 @@ class AuditPlugin final : public Plugin, public Audit, public MetricSource {
 };
 
 constexpr OptionTable kOptions{
-    option_string("audit_file").required().state().help(
-        "Path of the log: one JSON object a line, for the owner's eyes only (mode 0600). A file that is there is gone on with."),
+    option_string("audit_file")
+        .required()
+        .state()
+        .help(
+            "Path of the log: one JSON object a line, for the owner's eyes only (mode 0600). A file that is there is gone on with."),
     option_float("sample", 0.01)
         .range(0, 1)
         .help(
@@ -86,16 +90,18 @@ constexpr OptionTable kOptions{
         .help("Files beside it that are kept, FILE.1 being the newest; older ones are removed."),
     option_bytes("max_pending_size", "4MiB")
         .range("64KiB", "1GiB")
-        .help("Bytes of records that wait to be written at most; further ones are dropped, counted, and said in the log."),
+        .help(
+            "Bytes of records that wait to be written at most; further ones are dropped, counted, and said in the log."),
 };
 
 }  // namespace
 
-ATOLL_PLUGIN(AuditPlugin, {.name = "telemetry/audit",
-                           .version = "1.0.0",
-                           .license = "Apache-2.0",
-                           .help = "Records denied calls, calls that control the server, and a share of all others.",
-                           .provides = {provide<Audit>(), provide<MetricSource>()},
-                           .options = kOptions});
+ATOLL_PLUGIN(AuditPlugin,
+             {.name = "telemetry/audit",
+              .version = "1.0.0",
+              .license = "Apache-2.0",
+              .help = "Records denied calls, calls that control the server, and a share of all others.",
+              .provides = {provide<Audit>(), provide<MetricSource>()},
+              .options = kOptions});
 
 }  // namespace atl::audit

@@ -38,8 +38,8 @@ Status RotatedFile::failure(std::string_view what) const {
 
 Status RotatedFile::open() noexcept {
   // Of a pipe without a reader nothing is waited for.
-  FileDescriptor file(
-      ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kPermissions));
+  FileDescriptor file(::open(
+      path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kPermissions));
   if (!file.valid()) return failure("opened");
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) return failure("looked at");

@@ -49,7 +49,8 @@ TEST_F(RotatedFileTest, KeepsAsManyOldFilesAsItIsTold) {
   for (const char* line : {"aaaaaaa\n", "bb\n", "ccccccc\n", "ddddddddddddd\n", "e\n"})
     ASSERT_TRUE(file.append(line).ok());
   EXPECT_EQ(content(path_), "e\n");
-  EXPECT_EQ(content(path_ + ".1"), "ddddddddddddd\n") << "a line that is larger than a file may be stands alone";
+  EXPECT_EQ(content(path_ + ".1"), "ddddddddddddd\n")
+      << "a line that is larger than a file may be stands alone";
   EXPECT_EQ(content(path_ + ".2"), "ccccccc\n");
   EXPECT_FALSE(std::filesystem::exists(path_ + ".3"));
   EXPECT_EQ(mode_of(path_ + ".1"), 0600u);

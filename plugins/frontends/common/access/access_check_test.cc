@@ -121,8 +121,8 @@ class IdentityTest : public AccessCheckTest {
     const test::TestCallHead head(std::move(headers));
     auto settled = [](void* count) noexcept { ++*static_cast<int*>(count); };
     EXPECT_TRUE(check_.ask(point_,
-                           {category, api_category_name(category), CallProtocol::kHttp, head, is_probe},
-                           {}, settled, &settled_));
+                           {category, api_category_name(category), CallProtocol::kHttp, head, is_probe}, {},
+                           settled, &settled_));
     return check_.take(&caller_);
   }
   static test::TestCallHead::Headers bearer(const char* token) {

@@ -54,9 +54,9 @@ class CallReport {
   std::mutex mutex_;  ///< for all below
   std::string subject_, tenant_, source_;
   std::string model_, version_;
-  std::string asked_model_;   ///< that an identity was asked about
+  std::string asked_model_;  ///< that an identity was asked about
   bool asked_several_ = false;
-  std::string lacked_;        ///< the permission for it that the caller does not have
+  std::string lacked_;  ///< the permission for it that the caller does not have
   std::string rule_, reason_;
   int32_t status_ = -1;
 };

@@ -73,8 +73,9 @@ class CallReportTest : public ::testing::Test {
   Status ask(test::TestCallHead::Headers headers, ApiCategory category = ApiCategory::kInference,
              CallName name = {"POST", "/path"}, CallProtocol protocol = CallProtocol::kHttp) {
     const test::TestCallHead head(std::move(headers));
-    EXPECT_TRUE(check_.ask(point_, {category, api_category_name(category), protocol, head}, name,
-                           [](void*) noexcept {}, nullptr));
+    EXPECT_TRUE(check_.ask(
+        point_, {category, api_category_name(category), protocol, head}, name, [](void*) noexcept {},
+        nullptr));
     std::string_view caller;
     return check_.take(&caller);
   }

@@ -186,33 +186,33 @@ void for_each_shared_memory_method(Use&& use) {
   constexpr ApiCategory kCategory = ApiCategory::kSharedMemory;
   use(now<SystemSharedMemoryStatusRequest, SystemSharedMemoryStatusResponse>(
       "/inference.GRPCInferenceService/SystemSharedMemoryStatus", kCategory, kOrdinaryCall, kThisServer,
-      [](ServerAccess& server, const Identity*, const auto& request, auto* response) {
-        return system_region_status(server, request, response);
+      [](ServerAccess& server, const Identity* caller, const auto& request, auto* response) {
+        return system_region_status(server, caller, request, response);
       }));
   use(now<SystemSharedMemoryRegisterRequest, SystemSharedMemoryRegisterResponse>(
       "/inference.GRPCInferenceService/SystemSharedMemoryRegister", kCategory, kOrdinaryCall, kThisServer,
-      [](ServerAccess& server, const Identity*, const auto& request, auto*) {
-        return register_system_region(server, request);
+      [](ServerAccess& server, const Identity* caller, const auto& request, auto*) {
+        return register_system_region(server, caller, request);
       }));
   use(now<SystemSharedMemoryUnregisterRequest, SystemSharedMemoryUnregisterResponse>(
       "/inference.GRPCInferenceService/SystemSharedMemoryUnregister", kCategory, kOrdinaryCall, kThisServer,
-      [](ServerAccess& server, const Identity*, const auto& request, auto*) {
-        return unregister_system_region(server, request);
+      [](ServerAccess& server, const Identity* caller, const auto& request, auto*) {
+        return unregister_system_region(server, caller, request);
       }));
   use(now<CudaSharedMemoryStatusRequest, CudaSharedMemoryStatusResponse>(
       "/inference.GRPCInferenceService/CudaSharedMemoryStatus", kCategory, kOrdinaryCall, kThisServer,
-      [](ServerAccess& server, const Identity*, const auto& request, auto* response) {
-        return cuda_region_status(server, request, response);
+      [](ServerAccess& server, const Identity* caller, const auto& request, auto* response) {
+        return cuda_region_status(server, caller, request, response);
       }));
   use(now<CudaSharedMemoryRegisterRequest, CudaSharedMemoryRegisterResponse>(
       "/inference.GRPCInferenceService/CudaSharedMemoryRegister", kCategory, kOrdinaryCall, kThisServer,
-      [](ServerAccess& server, const Identity*, const auto& request, auto*) {
-        return register_cuda_region(server, request);
+      [](ServerAccess& server, const Identity* caller, const auto& request, auto*) {
+        return register_cuda_region(server, caller, request);
       }));
   use(now<CudaSharedMemoryUnregisterRequest, CudaSharedMemoryUnregisterResponse>(
       "/inference.GRPCInferenceService/CudaSharedMemoryUnregister", kCategory, kOrdinaryCall, kThisServer,
-      [](ServerAccess& server, const Identity*, const auto& request, auto*) {
-        return unregister_cuda_region(server, request);
+      [](ServerAccess& server, const Identity* caller, const auto& request, auto*) {
+        return unregister_cuda_region(server, caller, request);
       }));
 }
 

@@ -141,7 +141,9 @@ class V2UnaryCall final : private CallSteps, private ResponseReceiver {
     infer_.request.times.deadline_ns = transport_.deadline_ns();
     if (CallReport* const report = transport_.report(); report != nullptr)
       report->set_model(received_.message().model_name(), received_.message().model_version());
-    if (!may_use(transport_.identity(), ApiCategory::kInference, received_.message().model_name())) {
+    const Identity* const caller = transport_.identity();
+    if (caller != nullptr) infer_.regions.set_owner(owner_of(caller));
+    if (!may_use(caller, ApiCategory::kInference, received_.message().model_name())) {
       return path_.refuse_hidden(received_.message().model_name(),
                                  parse_model_version(received_.message().model_version()));
     }

@@ -42,8 +42,8 @@ class CallAccess {
   bool ask(const AccessPoint& point, const CallName& path, ApiCategory category,
            const grpc::ServerContext& context, grpc::ServerCompletionQueue& queue, Event& settled,
            bool is_probe = false) noexcept {
-    return !point.asks() ||
-           ask_provider(point, path, category, api_category_name(category), context, queue, settled, is_probe);
+    return !point.asks() || ask_provider(point, path, category, api_category_name(category), context, queue,
+                                         settled, is_probe);
   }
   /// The same for a call of another plugin's. \param name  of the category, as of AccessQuestion
   bool ask(const AccessPoint& point, const CallName& path, ApiCategory category, std::string_view name,

@@ -40,9 +40,9 @@ struct AuditedCall {
   /// "provider": who judges calls has refused; else the permission that the caller lacks, "model-repository" or
   /// "inference@secret".
   std::string_view rule;
-  std::string_view reason;   ///< of a denial: the text of its answer, if it had one of its own
-  int32_t status = 0;        ///< HTTP's status, or gRPC's code. -1: the client went before it had an answer
-  int64_t duration_ns = 0;   ///< from the question whether it may be made to its end
+  std::string_view reason;  ///< of a denial: the text of its answer, if it had one of its own
+  int32_t status = 0;       ///< HTTP's status, or gRPC's code. -1: the client went before it had an answer
+  int64_t duration_ns = 0;  ///< from the question whether it may be made to its end
 };
 
 /// Service "atoll.audit/1".
