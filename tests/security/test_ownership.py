@@ -163,3 +163,49 @@ def test_messages_of_a_stream_use_their_callers_regions(server, tokens):
         np.testing.assert_array_equal(answers["blue"][0][0].as_numpy("OUTPUT0"), np.full(16, number))
         assert "Unable to find" in answers["red"][0][1].message()
         blue.unregister("streamed")
+
+
+def step(caller, correlation_id, start=False, end=False):
+    tensor = caller.module.InferInput("INPUT0", [4], "FP32")
+    tensor.set_data_from_numpy(np.zeros(4, np.float32))
+    return caller.client.infer("sequence", [tensor], sequence_id=correlation_id, sequence_start=start, sequence_end=end,
+                               headers=caller.headers)
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_the_same_correlation_id_of_two_tenants_is_two_sequences(callers, text):
+    correlation_id = f"s{next(NUMBERS)}" if text else next(NUMBERS) + 1
+    blue, same, red, alone = (callers[name] for name in ("blue", "blue too", "red", "alone"))
+    step(blue, correlation_id, start=True)
+    step(same, correlation_id)
+    for other in (red, alone):
+        hidden = error_of(lambda: step(other, correlation_id))
+        assert "must specify the START flag" in hidden[1]
+        step(other, correlation_id, start=True)
+    step(red, correlation_id, end=True)
+    error_of(lambda: step(red, correlation_id))
+    for still_open in (blue, same, alone):
+        step(still_open, correlation_id)
+    step(same, correlation_id, end=True)
+    error_of(lambda: step(blue, correlation_id))
+    step(alone, correlation_id, end=True)
+
+
+def test_messages_of_a_stream_go_on_with_their_callers_sequence(server, tokens):
+    correlation_id = next(NUMBERS) + 1
+
+    def stream(name, **flags):
+        got = []
+        with grpcclient.InferenceServerClient(server.address) as client:
+            client.start_stream(lambda result, error: got.append(error), headers={"authorization": f"Bearer {tokens[name]}"})
+            tensor = grpcclient.InferInput("INPUT0", [4], "FP32")
+            tensor.set_data_from_numpy(np.zeros(4, np.float32))
+            client.async_stream_infer("sequence", [tensor], sequence_id=correlation_id, **flags)
+            client.stop_stream()
+        assert len(got) == 1
+        return got[0]
+
+    assert stream("blue", sequence_start=True) is None
+    assert "START flag" in stream("red").message()
+    assert stream("blue too", sequence_end=True) is None
+    assert "START flag" in stream("blue").message()
