@@ -219,6 +219,23 @@ def accepted_keys(world):
     return {key for key in ("first", "second") if accepts(world, key)}
 
 
+def audit_logs(world):
+    """The audit logs, by number, in which a call of this moment stands."""
+    logs = {path: path.stat().st_size for path in world.folder.glob("audit*.log")}
+    if world.module is None:
+        models_on_page(world)
+    else:
+        with world.client() as client:
+            client.is_server_live()
+    deadline = time.monotonic() + 0.2  # a line comes soon after its call, and is looked for again
+    while True:
+        grown = {path.stem.removeprefix("audit") for path in world.folder.glob("audit*.log")
+                 if path.stat().st_size > logs.get(path, 0)}
+        if grown or time.monotonic() > deadline:
+            return grown
+        time.sleep(0.01)
+
+
 def fits_budget(world):
     """Whether a request of a few bytes may have memory."""
     with world.client() as client:
@@ -270,8 +287,11 @@ AGENTS = f'use = "agents/triton"\ndirectories = ["{BUILD}/lib/atoll/triton_agent
 ACCESS = Need(Provider("keys"), accepted_keys, [
     (None, {"first", "second"}), (KEYS.format("first"), {"first"}), (KEYS.format("second"), {"second"}),
     (None, {"first", "second"})])
+AUDIT = 'use = "telemetry/audit"\nsample = 1\naudit_file = "{{folder}}/audit{0}.log"'
+AUDITED = Need(Provider("audit"), audit_logs, [
+    (None, set()), (AUDIT.format(1), {"1"}), (AUDIT.format(2), {"2"}), (None, set())])
 NEEDS = with_frontends(
-    ("atoll.access/1", ACCESS),
+    ("atoll.access/1", ACCESS), ("atoll.audit/1", AUDITED),
     ("atoll.shared_memory/1", Need(Provider("shared"), regions, [
         (None, 0), (SHARED + "1", 1), (SHARED + "3", 2), ('use = "memory/shared"\nallow_client_shm = false', 0),
         (SHARED + "3", 2), (None, 0)])),
@@ -295,7 +315,7 @@ NEEDS = with_frontends(
     ("atoll.log_control/1", Need(None, verbose_level, [('level = "debug"', 1), ('level = "trace"', 2),
                                                        ('level = "debug"', 1)])),
 ) | {
-    ("frontends/metrics", "atoll.access/1"): ACCESS,
+    ("frontends/metrics", "atoll.access/1"): ACCESS, ("frontends/metrics", "atoll.audit/1"): AUDITED,
     ("frontends/metrics", "atoll.model_catalog/1"): Need(Provider("models", ("control",)), models_on_page, [
         (None, False), ('use = "models/catalog"', True), ('use = "models/catalog"\nload_retry_count = 1', True),
         (None, False)]),

@@ -12,6 +12,8 @@ def repository(tmp_path_factory):
     for name in ("any", "fraud-a", HIDDEN):
         models.write_model(folder, name, models.identity_config(name))
     models.write_model(folder, "repeat", models.REPEAT_CONFIG)
+    models.write_model(folder, "sequence", models.identity_config(
+        "sequence", dims=(4,), extra="sequence_batching { max_sequence_idle_microseconds: 60000000 direct { } }"))
     return folder
 
 

@@ -30,7 +30,7 @@ class SequenceRuns {
     std::string sequence;
     std::unique_ptr<OvRun> run;
   };
-  std::list<Entry>::iterator find(const SequenceId& sequence) noexcept;
+  std::list<Entry>::iterator find(const Request& request) noexcept;
 
   std::list<Entry> runs_;  ///< the last one used is the first
 };

@@ -31,7 +31,7 @@ void ContributedCall::begin(CallThread& thread, std::string_view path, CallStrea
     call->is_asking_ = false;
     return call->refuse(std::move(found));
   }
-  if (call->access_.ask(thread, call->guarded(), call->category(), stream, call->settled_))
+  if (call->access_.ask(thread, {{}, path}, call->guarded(), call->category(), stream, call->settled_))
     call->on_settled();
 }
 
@@ -60,8 +60,7 @@ Status ContributedCall::count_head() noexcept {
 void ContributedCall::on_settled() {
   is_asking_ = false;
   Status refusal = access_.take(&caller_);
-  identity_ = access_.identity();
-  access_.forget();
+  identity_ = access_.take_identity();
   if (stream_ == nullptr) refusal = Status(Code::kCancelled, {});
   if (!refusal.ok()) return refuse(std::move(refusal));
   stream_->read_next();
@@ -149,6 +148,7 @@ void ContributedCall::deliver(std::vector<std::unique_ptr<Answer>> messages, boo
     for (const auto& [name, value] : retry_metadata(retry_after_ms_))
       stream_->writer().add_trailer(name, value);
   }
+  access_.set_status(grpc_code(status_.code()));
   std::exchange(stream_, nullptr)->finish(grpc_code(status_.code()), shortened(client_text(status_)));
 }
 

@@ -47,7 +47,8 @@ void InferCall::run(CallStream& stream, Message message) {
   service_.set_wait_start(now_ns == 0 ? 0 : stream.began_ns());
   service_.set_wait_end(now_ns);
   stage_ = Stage::kSettle;
-  if (access_.ask(thread_, ApiCategory::kInference, stream, *this)) service_.on_settled();
+  if (access_.ask(thread_, {{}, kGrpcInferPath}, ApiCategory::kInference, stream, *this))
+    service_.on_settled();
 }
 
 void InferCall::on_posted() noexcept {
@@ -134,6 +135,7 @@ void InferCall::end_with(int code, std::string_view text) noexcept {
 
 void InferCall::end_stream() noexcept {
   CallStream* const stream = std::exchange(stream_, nullptr);
+  if (stream != nullptr) access_.set_status(code_);
   if (stream == nullptr) {
     free_tensors();
   } else if (code_ == 0) {

@@ -51,6 +51,7 @@ class InferCall final : public Call, private ClientCall, private Posted, private
   // --- what V2UnaryCall wants of its transport ---
   Status take_access(std::string_view* caller) noexcept { return access_.take(caller); }
   const Identity* identity() const noexcept { return identity_of(access_.identity()); }
+  CallReport* report() const noexcept { return access_.report(); }
   const CallMetadata* metadata() const noexcept { return stream_ == nullptr ? nullptr : &*metadata_; }
   int64_t deadline_ns() const noexcept { return deadline_ns_; }
   void begin_remote(const HostPort& server) noexcept;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "frontends/common/codec/error_map.h"
+#include "frontends/common/grpc/method_list.h"
 #include "frontends/common/grpc/status_text.h"
 #include "frontends/grpc_nghttp2/response_encoding.h"
 
@@ -24,7 +25,8 @@ void InferStream::begin_call(CallThread& thread, CallStream& stream) {
   thread.open_streams.fetch_add(1, std::memory_order_relaxed);
   thread.callers.begin();
   begun.is_asking_ = true;
-  if (begun.access_.ask(thread, ApiCategory::kInference, stream, begun.settled_)) begun.on_settled();
+  constexpr CallName kName{{}, kGrpcStreamInferPath, true};
+  if (begun.access_.ask(thread, kName, ApiCategory::kInference, stream, begun.settled_)) begun.on_settled();
 }
 
 InferStream::InferStream(CallThread& thread, CallStream& stream)
@@ -41,8 +43,7 @@ void InferStream::on_settled() {
   const std::shared_ptr<V2InferStream> self = shared_from_this();
   is_asking_ = false;
   Status refusal = access_.take(&caller_);
-  CallerIdentityPtr identity = access_.identity();
-  access_.forget();
+  CallerIdentityPtr identity = access_.take_identity();
   begin(std::move(refusal), std::move(identity), stream_ == nullptr ? 0 : stream_->deadline_ns());
 }
 
@@ -136,7 +137,10 @@ void InferStream::settle_here(Lock lock) noexcept {
     answer.stream = this;
     stream->send(answer);
   }
-  if (finishes && stream != nullptr) stream->finish(grpc_code(code), text);
+  if (finishes && stream != nullptr) {
+    access_.set_status(grpc_code(code));
+    stream->finish(grpc_code(code), text);
+  }
   if (over) {
     ticket_.release();
     thread_.open_streams.fetch_sub(1, std::memory_order_release);

@@ -60,7 +60,8 @@ class ManagementCall final : public Call,
     stream_ = &stream;
     ticket_ = stream.take_ticket();
     message_ = std::move(message);
-    if (access_.ask(thread_, method_.category, stream, *this, method_.is_probe())) settle();
+    if (access_.ask(thread_, {{}, method_.path}, method_.category, stream, *this, method_.is_probe()))
+      settle();
   }
   void on_posted() noexcept override {
     if (answered_) {
@@ -73,6 +74,7 @@ class ManagementCall final : public Call,
   /// It is known whether the call may be made.
   void settle() noexcept {
     if (Status status = prepare(); !status.ok()) return finish(std::move(status));
+    if (CallReport* const report = access_.report(); report != nullptr) report_subject(request_, *report);
     const Identity* const caller = identity_of(access_.identity());
     const bool may_pass_on =
         method_.model != nullptr && may_use(caller, method_.category, method_.model(request_));
@@ -187,6 +189,7 @@ class ManagementCall final : public Call,
 
   void send_answer() noexcept {
     CallStream* const stream = std::exchange(stream_, nullptr);
+    if (stream != nullptr) access_.set_status(grpc_code(status_.code()));
     if (stream != nullptr && status_.ok()) {
       stream->answer(*this);
     } else if (stream != nullptr) {

@@ -59,17 +59,16 @@ class MethodSet::ManagementMethod final : public OwnedMethod, public Method {
 
 class MethodSet::ReflectionMethod final : public OwnedMethod, public Method {
  public:
-  explicit ReflectionMethod(CallThread& thread) : thread_(thread) {
+  ReflectionMethod(const char* path, CallThread& thread) : path_(path), thread_(thread) {
     max_message_bytes = kMostReflectionBytes;
     reads_several = true;
   }
   virtual ~ReflectionMethod() = default;
   Method& method() noexcept override { return *this; }
-  void begin(CallStream& stream, Message) noexcept override {
-    ReflectionCall::begin(*thread_.frontend.reflection, thread_, stream);
-  }
+  void begin(CallStream& stream, Message) noexcept override { ReflectionCall::begin(path_, thread_, stream); }
 
  private:
+  const char* const path_;
   CallThread& thread_;
 };
 
@@ -99,7 +98,7 @@ MethodSet::MethodSet(GrpcCallContext& frontend, ServingThread& worker)
       });
   if (frontend.reflection == nullptr) return;
   for (const char* path : kReflectionPaths)
-    methods_.emplace(path, std::make_unique<ReflectionMethod>(thread_));
+    methods_.emplace(path, std::make_unique<ReflectionMethod>(path, thread_));
 }
 
 MethodSet::~MethodSet() = default;

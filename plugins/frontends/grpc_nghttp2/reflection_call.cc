@@ -10,17 +10,18 @@
 
 namespace atl::frontends::grpc_nghttp2 {
 
-void ReflectionCall::begin(const Reflection& reflection, CallThread& thread, CallStream& stream) noexcept {
-  auto* call = new ReflectionCall(reflection, thread, stream);
+void ReflectionCall::begin(std::string_view path, CallThread& thread, CallStream& stream) noexcept {
+  auto* call = new ReflectionCall(thread, stream);
   stream.attach(*call);
-  if (call->access_.ask(thread, ApiCategory::kMetadata, stream, call->settled_)) call->on_settled();
+  if (call->access_.ask(thread, {{}, path}, ApiCategory::kMetadata, stream, call->settled_))
+    call->on_settled();
 }
 
 void ReflectionCall::on_settled() {
   is_asking_ = false;
   std::string_view caller;
   const Status refusal = access_.take(&caller);
-  access_.forget();
+  (void)access_.take_identity();
   if (stream_ == nullptr) return free_if_over();
   if (!refusal.ok()) return finish(refusal);
   stream_->read_next();
@@ -63,6 +64,7 @@ void ReflectionCall::on_gone() noexcept {
 }
 
 void ReflectionCall::finish(const Status& status) noexcept {
+  access_.set_status(grpc_code(status.code()));
   std::exchange(stream_, nullptr)->finish(grpc_code(status.code()), shortened(client_text(status)));
   free_if_over();
 }

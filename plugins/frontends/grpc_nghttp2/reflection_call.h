@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "frontends/common/grpc/reflection.h"
 #include "frontends/grpc_nghttp2/call_access.h"
@@ -16,7 +17,8 @@ namespace atl::frontends::grpc_nghttp2 {
 /// [loop]
 class ReflectionCall final : public Call {
  public:
-  static void begin(const Reflection& reflection, CallThread& thread, CallStream& stream) noexcept;
+  /// \param path  of the method
+  static void begin(std::string_view path, CallThread& thread, CallStream& stream) noexcept;
 
   // --- Call ---
   void on_message(Message message) noexcept override;
@@ -38,8 +40,11 @@ class ReflectionCall final : public Call {
     const RequestCharge charge_;
   };
 
-  ReflectionCall(const Reflection& reflection, CallThread& thread, CallStream& stream)
-      : reflection_(reflection), thread_(thread), stream_(&stream), ticket_(stream.take_ticket()) {}
+  ReflectionCall(CallThread& thread, CallStream& stream)
+      : reflection_(*thread.frontend.reflection),
+        thread_(thread),
+        stream_(&stream),
+        ticket_(stream.take_ticket()) {}
   ~ReflectionCall() = default;
 
   void on_settled();

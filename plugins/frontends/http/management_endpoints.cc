@@ -64,46 +64,48 @@ Result<std::string> statistics_reply(ServerAccess& server, const Identity* calle
   return statistics_json(response);
 }
 
-Result<std::string> system_region_reply(ServerAccess& server, const Route& route, std::string_view body) {
+Result<std::string> system_region_reply(ServerAccess& server, const Identity* caller, const Route& route,
+                                        std::string_view body) {
   const std::string name(route.region);
   if (route.endpoint == Endpoint::kSystemRegionStatus) {
     inference::SystemSharedMemoryStatusRequest request;
     request.set_name(name);
     inference::SystemSharedMemoryStatusResponse response;
-    ATOLL_RETURN_IF_ERROR(system_region_status(server, request, &response));
+    ATOLL_RETURN_IF_ERROR(system_region_status(server, caller, request, &response));
     return system_regions_json(response);
   }
   if (route.endpoint == Endpoint::kSystemRegionUnregister) {
     inference::SystemSharedMemoryUnregisterRequest request;
     request.set_name(name);
-    return empty_if_ok(unregister_system_region(server, request));
+    return empty_if_ok(unregister_system_region(server, caller, request));
   }
   if (name.empty()) return invalid_argument(messages::region_name_needed("system"));
   inference::SystemSharedMemoryRegisterRequest request;
   ATOLL_RETURN_IF_ERROR(read_system_register(body, &request));
   request.set_name(name);
-  return empty_if_ok(register_system_region(server, request));
+  return empty_if_ok(register_system_region(server, caller, request));
 }
 
-Result<std::string> cuda_region_reply(ServerAccess& server, const Route& route, std::string_view body) {
+Result<std::string> cuda_region_reply(ServerAccess& server, const Identity* caller, const Route& route,
+                                      std::string_view body) {
   const std::string name(route.region);
   if (route.endpoint == Endpoint::kCudaRegionStatus) {
     inference::CudaSharedMemoryStatusRequest request;
     request.set_name(name);
     inference::CudaSharedMemoryStatusResponse response;
-    ATOLL_RETURN_IF_ERROR(cuda_region_status(server, request, &response));
+    ATOLL_RETURN_IF_ERROR(cuda_region_status(server, caller, request, &response));
     return cuda_regions_json(response);
   }
   if (route.endpoint == Endpoint::kCudaRegionUnregister) {
     inference::CudaSharedMemoryUnregisterRequest request;
     request.set_name(name);
-    return empty_if_ok(unregister_cuda_region(server, request));
+    return empty_if_ok(unregister_cuda_region(server, caller, request));
   }
   if (name.empty()) return invalid_argument(messages::region_name_needed("cuda"));
   inference::CudaSharedMemoryRegisterRequest request;
   ATOLL_RETURN_IF_ERROR(read_cuda_register(body, &request));
   request.set_name(name);
-  return empty_if_ok(register_cuda_region(server, request));
+  return empty_if_ok(register_cuda_region(server, caller, request));
 }
 
 Result<std::string> trace_reply(ServerAccess& server, const Identity* caller, const Route& route,
@@ -174,11 +176,11 @@ Result<std::string> answer_management(ServerAccess& server, const Identity* call
     case Endpoint::kSystemRegionStatus:
     case Endpoint::kSystemRegionRegister:
     case Endpoint::kSystemRegionUnregister:
-      return system_region_reply(server, route, body);
+      return system_region_reply(server, caller, route, body);
     case Endpoint::kCudaRegionStatus:
     case Endpoint::kCudaRegionRegister:
     case Endpoint::kCudaRegionUnregister:
-      return cuda_region_reply(server, route, body);
+      return cuda_region_reply(server, caller, route, body);
     case Endpoint::kTraceSetting:
       return trace_reply(server, caller, route, method == "POST", body);
     case Endpoint::kLogging:

@@ -44,8 +44,9 @@ class ModelCall : public Call, public Posted, protected CallSteps, protected Res
   // --- CallSteps ---
   bool find_model(Status charged) noexcept final {
     const HttpContext& frontend = context_.frontend;
-    if (charged.ok() &&
-        !may_use(identity_of(channel_->head().identity), ApiCategory::kInference, route_.model))
+    const Identity* const caller = identity_of(channel_->head().identity);
+    if (caller != nullptr) infer_.regions.set_owner(owner_of(caller));
+    if (charged.ok() && !may_use(caller, ApiCategory::kInference, route_.model))
       return path_.refuse_hidden(route_.model, hidden_version(route_));
     return path_.find({*frontend.server.router, *frontend.server.catalog, frontend.host.registry()},
                       route_.model,

@@ -156,6 +156,11 @@ void ThreadContext::on_refused(const RequestHead& head, Verdict& verdict) {
   verdict.body_type = reply.content_type.empty() ? kJsonType : reply.content_type;
 }
 
+void ThreadContext::describe(const Verdict& verdict, CallReport& report) {
+  const Route& route = verdict.route<Route>();
+  report.set_model(route.model, route.version);
+}
+
 Call* ThreadContext::make_passed_on(const RequestHead& head, Verdict& verdict) {
   const Route route = verdict.route<Route>();
   std::string_view lease;

@@ -39,6 +39,7 @@ class ThreadContext final : public Handler {
   void judge(RequestHead& head, Verdict& verdict) override;
   Call* make_call(const RequestHead& head, Verdict& verdict) override;
   void on_refused(const RequestHead& head, Verdict& verdict) override;
+  void describe(const Verdict& verdict, CallReport& report) override;
 
  private:
   /// Whether the option only_routes lists the path.

@@ -2,6 +2,7 @@
 
 #include "atoll/core/metrics.h"
 #include "atoll/frontend/access.h"
+#include "atoll/frontend/audit.h"
 #include "atoll/frontend/http_routes.h"
 #include "atoll/frontend/listeners.h"
 #include "atoll/memory/memory.h"
@@ -14,9 +15,9 @@ ATOLL_PLUGIN(MetricsFrontend,
              {.name = "frontends/metrics",
               .version = "0.1.0",
               .license = "Apache-2.0",
-              .help = "Serves metrics in Prometheus' text format over HTTP.",
+              .help = "Serves metrics for Prometheus over HTTP.",
               .provides = {provide<MetricsPage>(), provide<HttpRoutes, &MetricsFrontend::routes>()},
-              .needs = {optional<ModelCatalog>().minor(4), optional<Access>(), optional<Listeners>(),
+              .needs = {optional<ModelCatalog>().minor(4), optional<Access>(), optional<Audit>(), optional<Listeners>(),
                         many<MetricSource>(), many<Memory>()},
               .options = kOptions,
               .check = &check_options});

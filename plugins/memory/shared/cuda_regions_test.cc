@@ -104,6 +104,20 @@ TEST_F(CudaRegionsTest, PartsAreWhereTheProviderSays) {
                  "Invalid offset + byte size for shared memory region: 'c'");
 }
 
+TEST_F(CudaRegionsTest, AnotherOwnersRegionIsUnknown) {
+  ASSERT_TRUE(regions_->register_cuda_for("blue", "c", object_.handle(), 0, 50).ok());
+  for (const char* other : {"red", ""}) {
+    EXPECT_EQ(regions_->acquire_for(other, "c", 0, 1).status().code(), Code::kNotFound);
+    EXPECT_EQ(regions_->status_for(other, RegionKind::kCuda, "c").status().code(), Code::kNotFound);
+    EXPECT_TRUE(regions_->status_for(other, RegionKind::kCuda, "")->empty());
+    EXPECT_TRUE(regions_->unregister_for(other, RegionKind::kCuda, "").ok());
+  }
+  auto lease = regions_->acquire_for("blue", "c", 0, 1);
+  ASSERT_TRUE(lease.ok());
+  regions_->release(*lease);
+  EXPECT_TRUE(regions_->unregister_for("blue", RegionKind::kCuda, "c").ok());
+}
+
 TEST_F(CudaRegionsTest, RefusalsHaveTheProtocolsTexts) {
   const char* bad = "failed to register shared memory region: invalid args";
   const std::vector<std::byte> nothing(64);

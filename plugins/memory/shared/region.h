@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "atoll/memory/shared_memory.h"
@@ -82,13 +83,18 @@ class UsageShare {
 /// is in gives and takes back. [any]
 class Region {
  public:
-  Region(SharedMemoryRegion about, UsageShare share, Mapping mapping, int64_t now_ns) noexcept
+  /// \param owner  empty: nobody
+  Region(SharedMemoryRegion about, std::string owner, UsageShare share, Mapping mapping,
+         int64_t now_ns) noexcept
       : about_(std::move(about)),
+        owner_(std::move(owner)),
         share_(std::move(share)),
         mapping_(std::move(mapping)),
         last_used_ns_(now_ns) {}
-  Region(SharedMemoryRegion about, UsageShare share, DeviceMapping mapping, int64_t now_ns) noexcept
+  Region(SharedMemoryRegion about, std::string owner, UsageShare share, DeviceMapping mapping,
+         int64_t now_ns) noexcept
       : about_(std::move(about)),
+        owner_(std::move(owner)),
         share_(std::move(share)),
         device_mapping_(std::move(mapping)),
         last_used_ns_(now_ns) {}
@@ -96,6 +102,7 @@ class Region {
   Region& operator=(const Region&) = delete;
 
   const SharedMemoryRegion& about() const noexcept { return about_; }
+  const std::string& owner() const noexcept { return owner_; }
   /// All of its bytes.
   Buffer buffer() const noexcept {
     Buffer buffer = device_mapping_.buffer();
@@ -132,6 +139,7 @@ class Region {
 
  private:
   const SharedMemoryRegion about_;
+  const std::string owner_;
   UsageShare share_;              // before the mapping, so that it is given back after it is unmapped
   Mapping mapping_;               // of a system region
   DeviceMapping device_mapping_;  // of a CUDA region

@@ -38,9 +38,9 @@ class RegionTable::Write {
   RegionTable& table_;
 };
 
-Region* RegionTable::acquire(std::string_view name) const noexcept {
+Region* RegionTable::acquire(std::string_view owner, std::string_view name) const noexcept {
   Read lock(*this);
-  auto found = regions_.find(name);
+  auto found = regions_.find({name, owner});
   return found != regions_.end() && found->second->add_reference() ? found->second : nullptr;
 }
 
@@ -49,7 +49,7 @@ void RegionTable::release(Region* region) noexcept {
   {
     // Nobody finds it any more, but its name may still lead here.
     Write lock(*this);
-    auto found = regions_.find(region->about().name);
+    auto found = regions_.find(name_of(*region));
     if (found != regions_.end() && found->second == region) regions_.erase(found);
   }
   delete region;
@@ -57,20 +57,21 @@ void RegionTable::release(Region* region) noexcept {
 
 bool RegionTable::insert(Region* region) noexcept {
   Write lock(*this);
-  auto found = regions_.find(region->about().name);
+  auto found = regions_.find(name_of(*region));
   if (found != regions_.end()) {
     if (found->second->registered()) return false;
     regions_.erase(found);  // its users keep it
   }
-  regions_.emplace(region->about().name, region);
+  regions_.emplace(name_of(*region), region);
   return true;
 }
 
-void RegionTable::remove(std::string_view name, std::optional<RegionKind> kind) noexcept {
+void RegionTable::remove(std::string_view owner, std::string_view name,
+                         std::optional<RegionKind> kind) noexcept {
   Region* removed = nullptr;
   {
     Write lock(*this);
-    auto found = regions_.find(name);
+    auto found = regions_.find({name, owner});
     if (found == regions_.end() || !found->second->registered()) return;
     if (kind && found->second->about().kind != *kind) return;
     removed = found->second;
@@ -96,7 +97,7 @@ bool RegionTable::remove_unused(const Region* region, int64_t since_ns) noexcept
   Region* removed = nullptr;
   {
     Write lock(*this);
-    auto found = regions_.find(region->about().name);
+    auto found = regions_.find(name_of(*region));
     if (found == regions_.end() || found->second != region || !region->registered()) return false;
     // Nobody can begin to use it while the table is locked. The caller has a reference too.
     if (region->references() > 2 || region->last_used_ns() > since_ns) return false;

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "memory/shared/region.h"
@@ -25,14 +26,14 @@ class RegionTable {
   RegionTable& operator=(const RegionTable&) = delete;
   ~RegionTable() { remove_all(); }
 
-  /// With a reference for the caller; null: no such region.
-  Region* acquire(std::string_view name) const noexcept;
+  /// With a reference for the caller; null: no such region of this owner.
+  Region* acquire(std::string_view owner, std::string_view name) const noexcept;
   /// Takes back a reference of acquire() or all(). The region's memory goes with its last one.
   void release(Region* region) noexcept;
   /// Takes over the caller's reference if it succeeds. False: a registered region has the name.
   bool insert(Region* region) noexcept;
   /// An unknown name is nothing, nor is one of another kind.
-  void remove(std::string_view name, std::optional<RegionKind> kind = {}) noexcept;
+  void remove(std::string_view owner, std::string_view name, std::optional<RegionKind> kind = {}) noexcept;
   /// Those for which it is true; null: all. Asked under the locks.
   void remove_all(const std::function<bool(const Region&)>& which = {}) noexcept;
   /// Only if `region`, which the caller holds, is still registered, nobody else uses it and nobody has since
@@ -52,8 +53,11 @@ class RegionTable {
 
   static constexpr uint32_t kShards = 16;
   mutable std::array<Shard, kShards> shards_;
-  // Names are those of the regions. Ordered, because a look-up among a thousand short names is as quick.
-  std::map<std::string_view, Region*, std::less<>> regions_;
+  // Name, then owner, so that the list is ordered by name; both texts are the regions'. Ordered, because a look-up
+  // among a thousand short names is as quick.
+  using Name = std::pair<std::string_view, std::string_view>;
+  static Name name_of(const Region& region) noexcept { return {region.about().name, region.owner()}; }
+  std::map<Name, Region*> regions_;
 };
 
 }  // namespace atl::memory

@@ -14,7 +14,7 @@ class RegionTableTest : public ::testing::Test {
     EXPECT_TRUE(share.add_region());
     SharedMemoryRegion about;
     about.name = name;
-    return new Region(std::move(about), std::move(share), Mapping(), now_ns);
+    return new Region(std::move(about), "", std::move(share), Mapping(), now_ns);
   }
 
   RegionUsage usage_{100, 0};
@@ -24,8 +24,8 @@ class RegionTableTest : public ::testing::Test {
 TEST_F(RegionTableTest, FindsWhatWasInserted) {
   Region* region = make("a");
   EXPECT_TRUE(table_.insert(region));
-  EXPECT_EQ(table_.acquire("b"), nullptr);
-  Region* found = table_.acquire("a");
+  EXPECT_EQ(table_.acquire("", "b"), nullptr);
+  Region* found = table_.acquire("", "a");
   EXPECT_EQ(found, region);
   EXPECT_EQ(found->references(), 2u);
   table_.release(found);
@@ -44,16 +44,16 @@ TEST_F(RegionTableTest, ATakenNameLeavesTheRegionWithItsCaller) {
 TEST_F(RegionTableTest, RegionsAreFoundUntilTheirLastReferenceIsGone) {
   table_.insert(make("a"));
   table_.insert(make("b"));
-  Region* first = table_.acquire("a");
-  table_.remove("a");
-  table_.remove("a");
-  Region* second = table_.acquire("a");
+  Region* first = table_.acquire("", "a");
+  table_.remove("", "a");
+  table_.remove("", "a");
+  Region* second = table_.acquire("", "a");
   EXPECT_EQ(second, first);
   EXPECT_EQ(table_.size(), 2u);
   table_.release(first);
   EXPECT_EQ(usage_.regions(), 2u);
   table_.release(second);
-  EXPECT_EQ(table_.acquire("a"), nullptr);
+  EXPECT_EQ(table_.acquire("", "a"), nullptr);
   EXPECT_EQ(usage_.regions(), 1u);
   table_.remove_all();
   EXPECT_EQ(usage_.regions(), 0u);
@@ -62,14 +62,14 @@ TEST_F(RegionTableTest, RegionsAreFoundUntilTheirLastReferenceIsGone) {
 
 TEST_F(RegionTableTest, ANameIsFreeWhenItsRegionIsUnregistered) {
   table_.insert(make("a"));
-  Region* old = table_.acquire("a");
+  Region* old = table_.acquire("", "a");
   table_.remove_all();
   Region* next = make("a");
   EXPECT_TRUE(table_.insert(next));
   EXPECT_EQ(usage_.regions(), 2u);
   table_.release(old);
   EXPECT_EQ(usage_.regions(), 1u);
-  Region* found = table_.acquire("a");
+  Region* found = table_.acquire("", "a");
   EXPECT_EQ(found, next) << "it took nothing of the other with it";
   table_.release(found);
 }
@@ -86,16 +86,16 @@ TEST_F(RegionTableTest, ListsByName) {
 
 TEST_F(RegionTableTest, RemovesOnlyWhatNobodyUses) {
   table_.insert(make("a", 10));
-  Region* mine = table_.acquire("a");
-  Region* other = table_.acquire("a");
+  Region* mine = table_.acquire("", "a");
+  Region* other = table_.acquire("", "a");
   EXPECT_FALSE(table_.remove_unused(mine, 10)) << "somebody uses it";
   table_.release(other);
   EXPECT_FALSE(table_.remove_unused(mine, 9)) << "somebody has used it since";
-  table_.remove("a");
+  table_.remove("", "a");
   EXPECT_FALSE(table_.remove_unused(mine, 10)) << "it is not registered";
   table_.release(mine);
   table_.insert(make("a", 10));
-  mine = table_.acquire("a");
+  mine = table_.acquire("", "a");
   EXPECT_TRUE(table_.remove_unused(mine, 10));
   EXPECT_FALSE(table_.remove_unused(mine, 10)) << "it is no longer there";
   table_.insert(make("a", 0));

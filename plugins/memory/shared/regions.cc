@@ -90,8 +90,8 @@ void Regions::follow(const RegionSettings& settings) noexcept {
   idle_timeout_ns_.store(settings.idle_timeout_ns, std::memory_order_relaxed);
 }
 
-Regions::RegionRef Regions::find(std::string_view name) const noexcept {
-  return RegionRef(table_.acquire(name), Release{&table_});
+Regions::RegionRef Regions::find(std::string_view owner, std::string_view name) const noexcept {
+  return RegionRef(table_.acquire(owner, name), Release{&table_});
 }
 
 std::vector<Regions::RegionRef> Regions::all() const noexcept {
@@ -112,7 +112,7 @@ Status Regions::check_registration(std::string_view name) const noexcept {
   return {};
 }
 
-Status Regions::check_owner(std::string_view name, std::string_view key, uid_t owner) const noexcept {
+Status Regions::check_object_owner(std::string_view name, std::string_view key, uid_t owner) const noexcept {
   std::scoped_lock lock(mutex_);
   const auto& allowed = allowed_owners_;
   if (allowed.empty() || std::find(allowed.begin(), allowed.end(), owner) != allowed.end()) return {};
@@ -134,15 +134,15 @@ Status Regions::reserve(std::string_view name, uint64_t mapped_bytes, UsageShare
   return {};
 }
 
-Status Regions::register_system(std::string_view name, std::string_view key, uint64_t offset,
-                                uint64_t byte_size) noexcept {
+Status Regions::register_system_for(std::string_view owner, std::string_view name, std::string_view key,
+                                    uint64_t offset, uint64_t byte_size) noexcept {
   ATOLL_RETURN_IF_ERROR(check_registration(name));
   std::string object_name;
   ATOLL_RETURN_IF_ERROR(PosixObject::check_key(name, key, &object_name));
-  if (RegionRef present = find(name); present != nullptr && present->registered()) return taken(name);
+  if (RegionRef present = find(owner, name); present != nullptr && present->registered()) return taken(name);
   Result<PosixObject> object = PosixObject::open(object_name, shown(key));
   if (!object.ok()) return std::move(object).status();
-  ATOLL_RETURN_IF_ERROR(check_owner(name, shown(key), object->owner()));
+  ATOLL_RETURN_IF_ERROR(check_object_owner(name, shown(key), object->owner()));
   const uint64_t size_bytes = object->size_bytes();
   if (byte_size == 0 || offset > size_bytes || byte_size > size_bytes - offset) return invalid_args(name);
   UsageShare share(usage_);
@@ -154,8 +154,8 @@ Status Regions::register_system(std::string_view name, std::string_view key, uin
                            .key = std::string(key),
                            .offset = offset,
                            .byte_size = byte_size};
-  return insert(std::make_unique<Region>(std::move(about), std::move(share), std::move(mapping).value(),
-                                         clock_.now_ns()));
+  return insert(std::make_unique<Region>(std::move(about), std::string(owner), std::move(share),
+                                         std::move(mapping).value(), clock_.now_ns()));
 }
 
 Status Regions::insert(std::unique_ptr<Region> region) noexcept {
@@ -164,13 +164,14 @@ Status Regions::insert(std::unique_ptr<Region> region) noexcept {
   return {};
 }
 
-Status Regions::register_cuda(std::string_view name, std::span<const std::byte> raw_handle, int64_t device_id,
-                              uint64_t byte_size) noexcept {
+Status Regions::register_cuda_for(std::string_view owner, std::string_view name,
+                                  std::span<const std::byte> raw_handle, int64_t device_id,
+                                  uint64_t byte_size) noexcept {
   ATOLL_RETURN_IF_ERROR(check_registration(name));
   Followed<Memory>::Hold devices;
   if (devices_ != nullptr) devices = devices_->hold();
   if (!devices || devices->devices().empty()) return no_devices(name, devices, device_id);
-  if (RegionRef present = find(name); present != nullptr && present->registered()) return taken(name);
+  if (RegionRef present = find(owner, name); present != nullptr && present->registered()) return taken(name);
   if (byte_size == 0) return invalid_args(name);
   UsageShare share(usage_);
   ATOLL_RETURN_IF_ERROR(reserve(name, byte_size, &share));
@@ -182,33 +183,35 @@ Status Regions::register_cuda(std::string_view name, std::span<const std::byte> 
                            .byte_size = byte_size,
                            .device_id = device_id};
   DeviceMapping mapping(std::move(devices), buffer.value());
-  ATOLL_RETURN_IF_ERROR(insert(
-      std::make_unique<Region>(std::move(about), std::move(share), std::move(mapping), clock_.now_ns())));
+  ATOLL_RETURN_IF_ERROR(insert(std::make_unique<Region>(
+      std::move(about), std::string(owner), std::move(share), std::move(mapping), clock_.now_ns())));
   // Registered while its provider was going, which nobody would say to it.
-  if (RegionRef region = find(name); region != nullptr && region->is_outdated()) table_.remove(name);
+  if (RegionRef region = find(owner, name); region != nullptr && region->is_outdated())
+    table_.remove(owner, name);
   return {};
 }
 
-Status Regions::unregister(RegionKind kind, std::string_view name) noexcept {
+Status Regions::unregister_for(std::string_view owner, RegionKind kind, std::string_view name) noexcept {
   if (!allow_client_shm_) return check_registration(name);
   if (name.empty()) {
-    table_.remove_all([kind](const Region& region) { return region.about().kind == kind; });
+    table_.remove_all(
+        [&](const Region& region) { return region.about().kind == kind && region.owner() == owner; });
   } else {
-    table_.remove(name, kind);
+    table_.remove(owner, name, kind);
   }
   return {};
 }
 
-Result<std::vector<SharedMemoryRegion>> Regions::status(RegionKind kind,
-                                                        std::string_view name) const noexcept {
+Result<std::vector<SharedMemoryRegion>> Regions::status_for(std::string_view owner, RegionKind kind,
+                                                            std::string_view name) const noexcept {
   std::vector<SharedMemoryRegion> found;
   if (name.empty()) {
     for (const RegionRef& region : all()) {
-      if (region->about().kind == kind) found.push_back(region->about());
+      if (region->about().kind == kind && region->owner() == owner) found.push_back(region->about());
     }
     return found;
   }
-  RegionRef region = find(name);
+  RegionRef region = find(owner, name);
   if (region == nullptr) {
     return not_found("Unable to find ", kind_name(kind), " shared memory region: '", shown(name), "'");
   }
@@ -221,8 +224,9 @@ Result<std::vector<SharedMemoryRegion>> Regions::status(RegionKind kind,
   return found;
 }
 
-Result<RegionLease> Regions::acquire(std::string_view name, uint64_t offset, uint64_t byte_size) noexcept {
-  RegionRef region = find(name);
+Result<RegionLease> Regions::acquire_for(std::string_view owner, std::string_view name, uint64_t offset,
+                                         uint64_t byte_size) noexcept {
+  RegionRef region = find(owner, name);
   if (region == nullptr) return not_found("Unable to find shared memory region: '", shown(name), "'");
   ATOLL_RETURN_IF_ERROR(check_part(region->about(), offset, byte_size));
   ATOLL_RETURN_IF_ERROR(region->check());

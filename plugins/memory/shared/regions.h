@@ -46,16 +46,37 @@ class Regions final : public SharedMemory, public MetricSource {
   void follow(const RegionSettings& settings) noexcept;
 
   Status register_system(std::string_view name, std::string_view key, uint64_t offset,
-                         uint64_t byte_size) noexcept override;
+                         uint64_t byte_size) noexcept override {
+    return register_system_for({}, name, key, offset, byte_size);
+  }
   Status register_cuda(std::string_view name, std::span<const std::byte> raw_handle, int64_t device_id,
-                       uint64_t byte_size) noexcept override;
-  Status unregister(RegionKind kind, std::string_view name) noexcept override;
+                       uint64_t byte_size) noexcept override {
+    return register_cuda_for({}, name, raw_handle, device_id, byte_size);
+  }
+  Status unregister(RegionKind kind, std::string_view name) noexcept override {
+    return unregister_for({}, kind, name);
+  }
   Result<std::vector<SharedMemoryRegion>> status(RegionKind kind,
-                                                 std::string_view name) const noexcept override;
-
-  Result<RegionLease> acquire(std::string_view region, uint64_t offset, uint64_t byte_size) noexcept override;
+                                                 std::string_view name) const noexcept override {
+    return status_for({}, kind, name);
+  }
+  Result<RegionLease> acquire(std::string_view region, uint64_t offset,
+                              uint64_t byte_size) noexcept override {
+    return acquire_for({}, region, offset, byte_size);
+  }
   Status check(const RegionLease& lease) const noexcept override;
   void release(const RegionLease& lease) noexcept override;
+
+  Status register_system_for(std::string_view owner, std::string_view name, std::string_view key,
+                             uint64_t offset, uint64_t byte_size) noexcept override;
+  Status register_cuda_for(std::string_view owner, std::string_view name,
+                           std::span<const std::byte> raw_handle, int64_t device_id,
+                           uint64_t byte_size) noexcept override;
+  Status unregister_for(std::string_view owner, RegionKind kind, std::string_view name) noexcept override;
+  Result<std::vector<SharedMemoryRegion>> status_for(std::string_view owner, RegionKind kind,
+                                                     std::string_view name) const noexcept override;
+  Result<RegionLease> acquire_for(std::string_view owner, std::string_view region, uint64_t offset,
+                                  uint64_t byte_size) noexcept override;
 
   void collect(MetricSink& sink) const noexcept override;
 
@@ -77,10 +98,10 @@ class Regions final : public SharedMemory, public MetricSource {
   /// A reference that the table gave, for as long as it lives.
   using RegionRef = std::unique_ptr<Region, Release>;
 
-  RegionRef find(std::string_view name) const noexcept;
+  RegionRef find(std::string_view owner, std::string_view name) const noexcept;
   std::vector<RegionRef> all() const noexcept;
   Status check_registration(std::string_view name) const noexcept;
-  Status check_owner(std::string_view name, std::string_view key, uid_t owner) const noexcept;
+  Status check_object_owner(std::string_view name, std::string_view key, uid_t owner) const noexcept;
   Status reserve(std::string_view name, uint64_t mapped_bytes, UsageShare* share) noexcept;
   Status insert(std::unique_ptr<Region> region) noexcept;
 

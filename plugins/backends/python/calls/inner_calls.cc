@@ -65,6 +65,7 @@ class InnerCall final : public InnerRequest {
   void take_parent(const CallParent& parent) {
     request.call_flags |=
         kIsStep | (parent.call_flags != 0 ? static_cast<uint32_t>(kCallerHoldsResources) : 0u);
+    if (parent.is_known) request.call_flags |= kCallerIsKnown;
     request.tenant = request.arena().copy_text(parent.tenant);
     request.caller = request.arena().copy_text(parent.caller);
   }
@@ -175,6 +176,7 @@ void InnerCalls::set_parent(const Request& first) {
   const uint32_t flags = first.call_flags & (kHoldsResources | kCallerHoldsResources);
   std::lock_guard lock(mutex_);
   parent_.call_flags = flags;
+  parent_.is_known = (first.call_flags & kCallerIsKnown) != 0;
   parent_.tenant.assign(first.tenant);
   parent_.caller.assign(first.caller);
 }

@@ -25,6 +25,7 @@ class InnerCall;
 /// On whose behalf a worker asks other models.
 struct CallParent {
   uint32_t call_flags = 0;
+  bool is_known = false;  ///< kCallerIsKnown
   std::string tenant, caller;
 };
 

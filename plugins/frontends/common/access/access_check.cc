@@ -4,17 +4,28 @@
 
 namespace atl::frontends {
 
-bool AccessCheck::ask(const AccessPoint& point, const AccessQuestion& question,
+namespace {
+
+constexpr std::string_view kWrongCredential = "credential";
+constexpr std::string_view kRefusedByProvider = "provider";
+
+}  // namespace
+
+bool AccessCheck::ask(const AccessPoint& point, const AccessQuestion& question, const CallName& name,
                       void (*settled)(void* owner) noexcept, void* owner) noexcept {
   caller_.clear();
   outcome_ = {};
-  identity_.reset();
+  forget();
+  report_ = point.begin_report(question, name);
   is_about_caller_ = false;
   asked_ = true;
   if (point.has_sources()) {
-    outcome_ = point.identify(question, &identity_);
+    outcome_ = point.identify(question, &identity_, report_);
     is_about_caller_ = !outcome_.ok();
-    if (is_about_caller_) return true;
+    if (is_about_caller_) {
+      refuse_caller(question);
+      return true;
+    }
     if (identity_ != nullptr) caller_ = identity_->get().name();
   }
   judge_ = point.judge_.hold();
@@ -48,7 +59,29 @@ Status AccessCheck::take_answer(std::string_view* caller) noexcept {
   judge_.reset();
   pass_.reset();
   *caller = caller_;
+  if (report_ != nullptr && !is_about_caller_) {
+    if (!outcome_.ok()) report_->deny(std::string(kRefusedByProvider), outcome_.message());
+    if (identity_ == nullptr && !caller_.empty()) report_->set_caller(caller_, {}, {});
+  }
   return std::move(outcome_);
+}
+
+bool AccessCheck::renew(const AccessPoint& point, const AccessQuestion& question) noexcept {
+  outcome_ = point.identify(question, &identity_, report_);
+  if (!outcome_.ok()) refuse_caller(question);
+  return std::exchange(outcome_, {}).ok();
+}
+
+void AccessCheck::refuse_caller(const AccessQuestion& question) noexcept {
+  const bool is_known = identity_ != nullptr;
+  identity_.reset();
+  if (report_ != nullptr)
+    report_->deny(std::string(is_known ? question.category_name : kWrongCredential), outcome_.message());
+}
+
+void AccessCheck::end_report() noexcept {
+  report_->send();
+  report_.reset();
 }
 
 }  // namespace atl::frontends

@@ -27,7 +27,7 @@ class AccessCheckTest : public ::testing::Test {
   bool ask(test::TestCallHead::Headers headers) {
     const test::TestCallHead head(std::move(headers));
     auto settled = [](void* count) noexcept { ++*static_cast<int*>(count); };
-    return check_.ask(point_, {ApiCategory::kInference, "inference", CallProtocol::kHttp, head}, settled,
+    return check_.ask(point_, {ApiCategory::kInference, "inference", CallProtocol::kHttp, head}, {}, settled,
                       &settled_);
   }
 
@@ -121,7 +121,7 @@ class IdentityTest : public AccessCheckTest {
     const test::TestCallHead head(std::move(headers));
     auto settled = [](void* count) noexcept { ++*static_cast<int*>(count); };
     EXPECT_TRUE(check_.ask(point_,
-                           {category, api_category_name(category), CallProtocol::kHttp, head, is_probe},
+                           {category, api_category_name(category), CallProtocol::kHttp, head, is_probe}, {},
                            settled, &settled_));
     return check_.take(&caller_);
   }
@@ -235,7 +235,7 @@ TEST_F(IdentityTest, ACertificateIsSeenBySourcesOfItsMinorAlone) {
     const test::TestCallHead head({}, &certificate);
     auto settled = [](void*) noexcept {};
     const AccessQuestion question{ApiCategory::kInference, "inference", CallProtocol::kHttp, head};
-    EXPECT_TRUE(check_.ask(point_, question, settled, nullptr));
+    EXPECT_TRUE(check_.ask(point_, question, {}, settled, nullptr));
     return check_.take(&caller_);
   };
   first_.know("a", &bob_);

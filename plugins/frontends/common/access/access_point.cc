@@ -22,13 +22,18 @@ bool is_about_all(ApiCategory category) noexcept {
 AccessPoint::AccessPoint(Host& host)
     : host_(host),
       judge_(
-          host, [this] { return find(); }, [this] { judge_changed(); }) {}
+          host, [this] { return find(); }, [this] { judge_changed(); }),
+      audit_(host, {}, [this] { audit_changed(); }) {}
 
-Status AccessPoint::open() noexcept { return judge_.open(); }
+Status AccessPoint::open() noexcept {
+  ATOLL_RETURN_IF_ERROR(audit_.open());
+  return judge_.open();
+}
 
 void AccessPoint::close() noexcept {
   judge_.close();
   chain_.close();
+  audit_.close();
 }
 
 // --- the providers ---
@@ -86,23 +91,29 @@ void AccessPoint::judge_changed() noexcept {
   if (judge_.is_present()) others_.fetch_and(~static_cast<uint32_t>(kLost));
 }
 
-std::vector<Service<Access>> AccessPoint::find_sources() noexcept {
+void AccessPoint::audit_changed() noexcept {
+  audit_.is_present() ? others_.fetch_or(kAudited) : others_.fetch_and(~static_cast<uint32_t>(kAudited));
+}
+
+IdentityChain AccessPoint::find_sources() noexcept {
   std::vector<ServiceInfo> providers = host_.registry().list(Access::kInterfaceId);
   const Access* const only = bound(providers);
   std::stable_sort(providers.begin(), providers.end(),
                    [](const ServiceInfo& left, const ServiceInfo& right) { return left.rank > right.rank; });
-  std::vector<Service<Access>> sources;
+  IdentityChain chain;
   for (const ServiceInfo& info : providers) {
     Result<Service<Access>> provider = host_.registry().find<Access>(info.instance);
     if (!provider.ok() || !has_role(provider.value(), kKnowsCallers)) continue;
     if (only != nullptr && provider.value().get() != only) continue;
-    sources.push_back(std::move(provider).value());
+    chain.sources.push_back(std::move(provider).value());
+    chain.instances.push_back(std::string(info.instance));
   }
-  return sources;
+  return chain;
 }
 
 void AccessPoint::renew_chain() noexcept {
-  std::vector<Service<Access>> sources = find_sources();
+  IdentityChain chain = find_sources();
+  const std::vector<Service<Access>>& sources = chain.sources;
   const IdentityChain* const before = chain_.value();
   const auto is_same = [](const Service<Access>& left, const Service<Access>& right) {
     return left.get() == right.get();
@@ -112,20 +123,36 @@ void AccessPoint::renew_chain() noexcept {
     others_.fetch_and(~static_cast<uint32_t>(kSources));
     chain_.replace(std::nullopt);
   } else {
-    chain_.replace(IdentityChain{std::move(sources)});
+    chain_.replace(std::move(chain));
     others_.fetch_or(kSources);
   }
 }
 
 // --- a call ---
 
-Status AccessPoint::identify(const AccessQuestion& question, CallerIdentityPtr* identity) const noexcept {
+std::shared_ptr<CallReport> AccessPoint::begin_report(const AccessQuestion& question,
+                                                      const CallName& name) const noexcept {
+  const uint32_t others = others_.load(std::memory_order_acquire);
+  if ((others & kAudited) == 0) return nullptr;
+  const auto audit = audit_.hold();
+  if (!audit) return nullptr;
+  const bool is_wanted = audit->wants(question.category, question.category_name);
+  // Where nobody can be denied anything there is nothing to be told of others.
+  if (!is_wanted && others == kAudited && !judge_.is_present()) return nullptr;
+  return std::make_shared<CallReport>(audit_, host_.clock(), question, name, is_wanted);
+}
+
+Status AccessPoint::identify(const AccessQuestion& question, CallerIdentityPtr* identity,
+                             std::shared_ptr<CallReport> report) const noexcept {
+  if (*identity != nullptr && report == nullptr) report = (*identity)->report();
   identity->reset();
   auto chain = chain_.hold();
   if (!chain) return {};
   std::shared_ptr<const Identity> found;
+  size_t place = 0;
   bool is_unsure = false;  // a source that can tell nobody now may be the caller's
-  for (const Service<Access>& source : chain->sources) {
+  for (; place < chain->sources.size(); ++place) {
+    const Service<Access>& source = chain->sources[place];
     Result<IdentityOutcome> outcome = source.minor() >= 2 ? source->identify_certified(question, &found)
                                                           : source->identify(question, &found);
     if (!outcome.ok() && outcome.status().code() == Code::kUnauthenticated) return failed(question);
@@ -139,12 +166,11 @@ Status AccessPoint::identify(const AccessQuestion& question, CallerIdentityPtr* 
   const bool may = is_about_all(question.category)
                        ? found->may_all(question.category, question.category_name)
                        : found->may(question.category, question.category_name, {});
-  if (!may) {
-    return make_status(Code::kPermissionDenied, "the caller may make no calls of the category '",
-                       question.category_name, "'");
-  }
-  *identity = std::make_shared<CallerIdentity>(std::move(chain), std::move(found));
-  return {};
+  if (report != nullptr) report->set_caller(found->name(), found->tenant(), chain->instances[place]);
+  *identity = std::make_shared<CallerIdentity>(std::move(chain), std::move(found), std::move(report));
+  if (may) return {};
+  return make_status(Code::kPermissionDenied, "the caller may make no calls of the category '",
+                     question.category_name, "'");
 }
 
 Status AccessPoint::failed(const AccessQuestion& question) const noexcept {

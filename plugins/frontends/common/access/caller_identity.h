@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -10,27 +12,64 @@
 #include "atoll/core/replaceable.h"
 #include "atoll/frontend/access.h"
 #include "atoll/models/model_identifier.h"
+#include "frontends/common/access/call_report.h"
 
 namespace atl::frontends {
 
 /// The sources of identities, in the order in which they are asked.
 struct IdentityChain {
   std::vector<Service<Access>> sources;
+  std::vector<std::string> instances;  ///< that provide them
+};
+
+/// An identity that has the report of its call hear what it is asked about models.
+class ReportedIdentity final : public Identity {
+ public:
+  /// \param identity  outlives this
+  ReportedIdentity(const Identity& identity, std::shared_ptr<CallReport> report) noexcept
+      : identity_(identity), report_(std::move(report)) {}
+  ~ReportedIdentity() override = default;
+
+  std::string_view name() const noexcept override { return identity_.name(); }
+  std::string_view tenant() const noexcept override { return identity_.tenant(); }
+  bool may(ApiCategory category, std::string_view category_name,
+           std::string_view model) const noexcept override {
+    const bool is_allowed = identity_.may(category, category_name, model);
+    if (!model.empty()) report_->on_asked(category_name, model, is_allowed);
+    return is_allowed;
+  }
+  bool may_all(ApiCategory category, std::string_view category_name) const noexcept override {
+    return identity_.may_all(category, category_name);
+  }
+  bool holds() const noexcept override { return identity_.holds(); }
+  const std::shared_ptr<CallReport>& report() const noexcept { return report_; }
+
+ private:
+  const Identity& identity_;
+  const std::shared_ptr<CallReport> report_;
 };
 
 /// An identity with the hold on its source, whose code it has. [any]
 class CallerIdentity {
  public:
-  CallerIdentity(Replaceable<IdentityChain>::Hold sources, std::shared_ptr<const Identity> identity) noexcept
-      : sources_(std::move(sources)), identity_(std::move(identity)) {}
+  /// \param report  of its call; null: nobody records it
+  CallerIdentity(Replaceable<IdentityChain>::Hold sources, std::shared_ptr<const Identity> identity,
+                 std::shared_ptr<CallReport> report) noexcept
+      : sources_(std::move(sources)), identity_(std::move(identity)) {
+    if (report != nullptr) reported_.emplace(*identity_, std::move(report));
+  }
 
-  const Identity& get() const noexcept { return *identity_; }
+  const Identity& get() const noexcept {
+    return reported_ ? static_cast<const Identity&>(*reported_) : *identity_;
+  }
+  std::shared_ptr<CallReport> report() const noexcept { return reported_ ? reported_->report() : nullptr; }
   /// False: the caller is to be identified anew, and this to be let go of.
   bool holds() const noexcept { return !sources_.is_outdated() && identity_->holds(); }
 
  private:
   Replaceable<IdentityChain>::Hold sources_;
-  std::shared_ptr<const Identity> identity_;  ///< ends first
+  std::shared_ptr<const Identity> identity_;  ///< ends before the sources
+  std::optional<ReportedIdentity> reported_;  ///< ends first
 };
 
 /// Null: there is no source of identities, and all is allowed.
@@ -38,6 +77,14 @@ using CallerIdentityPtr = std::shared_ptr<const CallerIdentity>;
 
 inline const Identity* identity_of(const CallerIdentityPtr& caller) noexcept {
   return caller == nullptr ? nullptr : &caller->get();
+}
+
+/// To whom regions, sequences and leases belong that the caller makes; to others they are unknown. Empty: to nobody, as
+/// there are no identities. A caller without a tenant is one of its own. Valid as long as the identity.
+inline std::string_view owner_of(const Identity* identity) noexcept {
+  if (identity == nullptr) return {};
+  const std::string_view tenant = identity->tenant();
+  return tenant.empty() ? identity->name() : tenant;
 }
 
 /// Whether a call of the category may be about the model. \param identity  null: there are no identities

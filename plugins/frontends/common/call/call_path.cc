@@ -1,5 +1,6 @@
 #include "frontends/common/call/call_path.h"
 
+#include "atoll/request/owner.h"
 #include "frontends/common/access/hidden_model.h"
 
 namespace atl::frontends {
@@ -54,6 +55,7 @@ bool CallPath::on_found(Status status) noexcept {
 bool CallPath::hand_over(Status read) noexcept {
   if (read.ok() && (!context_.request.sequence.empty() || !absence_.ok())) read = find_sequence();
   if (read.ok()) read = steps_.read_head();
+  if (!context_.regions.owner().empty()) context_.request.call_flags |= kCallerIsKnown;
   if (!read.ok()) return refuse(read);
   if (Status status = context_.submit(); !status.ok()) steps_.refuse(status);
   return true;

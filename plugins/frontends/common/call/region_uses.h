@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,12 +36,18 @@ class RegionUses {
     devices_ = devices;
   }
 
+  /// Whose regions they are, until release(); nobody's if it is not called. \param owner  not empty
+  void set_owner(std::string_view owner) { owner_ = owner; }
+  const std::string& owner() const noexcept { return owner_; }
   /// Holds a part of a region until release(). A request stays with the service that gave it its first
   /// region, also if another one takes its place meanwhile. Errors: as SharedMemory::acquire().
   Status acquire(std::string_view region, uint64_t offset, uint64_t byte_size, Buffer* buffer) noexcept {
     if (!service_ && source_ != nullptr) service_ = source_->hold();
     if (!service_) return Status(Code::kNotFound, messages::unknown_region(region));
-    Result<RegionLease> lease = service_->acquire(region, offset, byte_size);
+    const bool knows_owners = service_.minor() >= 1;
+    if (!owner_.empty() && !knows_owners) return Status(Code::kNotFound, messages::unknown_region(region));
+    Result<RegionLease> lease = knows_owners ? service_->acquire_for(owner_, region, offset, byte_size)
+                                             : service_->acquire(region, offset, byte_size);
     if (!lease.ok()) return std::move(lease).status();
     leases_.push_back(lease.value());
     *buffer = lease->buffer;
@@ -75,6 +82,7 @@ class RegionUses {
     leases_.clear();
     service_.reset();
     copied_bytes_ = 0;
+    owner_.clear();
   }
 
  private:
@@ -83,6 +91,7 @@ class RegionUses {
   Followed<SharedMemory>::Hold service_;
   CopyLimit limit_;
   uint64_t copied_bytes_ = 0;
+  std::string owner_;
   std::vector<RegionLease> leases_;
 };
 

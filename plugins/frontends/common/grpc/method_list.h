@@ -50,6 +50,16 @@ struct ListedMethod {
   }
 };
 
+/// What a request is about, for the record.
+template <class Request>
+void report_subject(const Request& request, CallReport& report) {
+  if constexpr (requires { request.model_name(); }) {
+    report.set_model(request.model_name(), {});
+  } else if constexpr (requires { request.name(), request.version(); }) {
+    report.set_model(request.name(), request.version());
+  }
+}
+
 namespace method_list_detail {
 
 enum Pass : bool { kHealthCall = false, kOrdinaryCall = true };
@@ -176,33 +186,33 @@ void for_each_shared_memory_method(Use&& use) {
   constexpr ApiCategory kCategory = ApiCategory::kSharedMemory;
   use(now<SystemSharedMemoryStatusRequest, SystemSharedMemoryStatusResponse>(
       "/inference.GRPCInferenceService/SystemSharedMemoryStatus", kCategory, kOrdinaryCall, kThisServer,
-      [](ServerAccess& server, const Identity*, const auto& request, auto* response) {
-        return system_region_status(server, request, response);
+      [](ServerAccess& server, const Identity* caller, const auto& request, auto* response) {
+        return system_region_status(server, caller, request, response);
       }));
   use(now<SystemSharedMemoryRegisterRequest, SystemSharedMemoryRegisterResponse>(
       "/inference.GRPCInferenceService/SystemSharedMemoryRegister", kCategory, kOrdinaryCall, kThisServer,
-      [](ServerAccess& server, const Identity*, const auto& request, auto*) {
-        return register_system_region(server, request);
+      [](ServerAccess& server, const Identity* caller, const auto& request, auto*) {
+        return register_system_region(server, caller, request);
       }));
   use(now<SystemSharedMemoryUnregisterRequest, SystemSharedMemoryUnregisterResponse>(
       "/inference.GRPCInferenceService/SystemSharedMemoryUnregister", kCategory, kOrdinaryCall, kThisServer,
-      [](ServerAccess& server, const Identity*, const auto& request, auto*) {
-        return unregister_system_region(server, request);
+      [](ServerAccess& server, const Identity* caller, const auto& request, auto*) {
+        return unregister_system_region(server, caller, request);
       }));
   use(now<CudaSharedMemoryStatusRequest, CudaSharedMemoryStatusResponse>(
       "/inference.GRPCInferenceService/CudaSharedMemoryStatus", kCategory, kOrdinaryCall, kThisServer,
-      [](ServerAccess& server, const Identity*, const auto& request, auto* response) {
-        return cuda_region_status(server, request, response);
+      [](ServerAccess& server, const Identity* caller, const auto& request, auto* response) {
+        return cuda_region_status(server, caller, request, response);
       }));
   use(now<CudaSharedMemoryRegisterRequest, CudaSharedMemoryRegisterResponse>(
       "/inference.GRPCInferenceService/CudaSharedMemoryRegister", kCategory, kOrdinaryCall, kThisServer,
-      [](ServerAccess& server, const Identity*, const auto& request, auto*) {
-        return register_cuda_region(server, request);
+      [](ServerAccess& server, const Identity* caller, const auto& request, auto*) {
+        return register_cuda_region(server, caller, request);
       }));
   use(now<CudaSharedMemoryUnregisterRequest, CudaSharedMemoryUnregisterResponse>(
       "/inference.GRPCInferenceService/CudaSharedMemoryUnregister", kCategory, kOrdinaryCall, kThisServer,
-      [](ServerAccess& server, const Identity*, const auto& request, auto*) {
-        return unregister_cuda_region(server, request);
+      [](ServerAccess& server, const Identity* caller, const auto& request, auto*) {
+        return unregister_cuda_region(server, caller, request);
       }));
 }
 

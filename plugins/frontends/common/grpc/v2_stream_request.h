@@ -132,7 +132,9 @@ class V2StreamRequest : private CallSteps, private ResponseReceiver, protected R
     }
     infer_.request.caller = stream_->caller();
     infer_.request.times.deadline_ns = stream_->deadline_ns();
-    if (!may_use(stream_->identity(), ApiCategory::kInference, received_.message().model_name())) {
+    const Identity* const caller = stream_->identity();
+    if (caller != nullptr) infer_.regions.set_owner(owner_of(caller));
+    if (!may_use(caller, ApiCategory::kInference, received_.message().model_name())) {
       return path_.refuse_hidden(received_.message().model_name(),
                                  parse_model_version(received_.message().model_version()));
     }

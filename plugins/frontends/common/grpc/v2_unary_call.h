@@ -35,6 +35,7 @@ inline Status check_grpc_output(uint64_t size_bytes) noexcept {
 /// \tparam Transport  the transport's call, which does for this, on its own thread where nothing else is said:
 /// - `Status take_access(std::string_view* caller)`: as AccessCheck::take()
 /// - `const Identity* identity()`: of who calls; null: there are no identities
+/// - `CallReport* report()`: null: nobody records the call
 /// - `const CallMetadata* metadata()`: what came before the message; null: the client has gone, and what it sent with it
 /// - `int64_t deadline_ns()`: on the host's clock; 0: none
 /// - `void begin_remote(const HostPort&)`: has another server answer, with the message's bytes as they are
@@ -138,7 +139,11 @@ class V2UnaryCall final : private CallSteps, private ResponseReceiver {
   bool find_model(Status read) noexcept override {
     if (!read.ok()) return path_.refuse(read);
     infer_.request.times.deadline_ns = transport_.deadline_ns();
-    if (!may_use(transport_.identity(), ApiCategory::kInference, received_.message().model_name())) {
+    if (CallReport* const report = transport_.report(); report != nullptr)
+      report->set_model(received_.message().model_name(), received_.message().model_version());
+    const Identity* const caller = transport_.identity();
+    if (caller != nullptr) infer_.regions.set_owner(owner_of(caller));
+    if (!may_use(caller, ApiCategory::kInference, received_.message().model_name())) {
       return path_.refuse_hidden(received_.message().model_name(),
                                  parse_model_version(received_.message().model_version()));
     }

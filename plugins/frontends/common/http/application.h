@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "atoll/frontend/access.h"
+#include "frontends/common/access/call_report.h"
 #include "frontends/common/http/call.h"
 #include "frontends/common/http/reply_head.h"
 #include "frontends/common/http/request_counters.h"
@@ -91,6 +92,8 @@ class Handler {
   /// The request is refused because of who calls, as the verdict says: it may be given a body in the shape that clients of
   /// this route expect.
   virtual void on_refused(const RequestHead& /*head*/, Verdict& /*verdict*/) {}
+  /// What the request is about, for the record.
+  virtual void describe(const Verdict& /*verdict*/, CallReport& /*report*/) {}
 };
 
 /// Outlives its server.

@@ -96,8 +96,10 @@ bool Connection::ask_access(const AccessPoint& access) {
     credential_.authorization = authorization;
     credential_.certificate = certificate;
   }
-  const bool settled =
-      access_.ask(access, {category, name, CallProtocol::kHttp, head, verdict.is_probe}, post, this);
+  const bool settled = access_.ask(access, {category, name, CallProtocol::kHttp, head, verdict.is_probe},
+                                   {reader_.head().method, reader_.head().path}, post, this);
+  if (CallReport* const report = access_.report(); report != nullptr)
+    worker_.handler().describe(verdict, *report);
   return settled && take_access();
 }
 

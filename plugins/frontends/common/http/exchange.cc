@@ -79,6 +79,7 @@ void Exchange::about_to_answer(int http_status, Framing framing) noexcept {
   }
   if (!keeps_alive) writer_.stop_keeping_alive();
   worker_.counters.add(request_.verdict().category, http_status);
+  connection_.on_answer(http_status);
   deadline_.expect_nothing();  // until the socket takes no more
 }
 

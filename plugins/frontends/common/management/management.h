@@ -116,18 +116,20 @@ void repository_load(ServerAccess& server, const Identity* caller,
 void repository_unload(ServerAccess& server, const Identity* caller,
                        const inference::RepositoryModelUnloadRequest& request, Finish finish) noexcept;
 
-// --- shared memory ---
-Status system_region_status(ServerAccess& server, const inference::SystemSharedMemoryStatusRequest& request,
+// --- shared memory; of the regions of the caller's owner_of() ---
+Status system_region_status(ServerAccess& server, const Identity* caller,
+                            const inference::SystemSharedMemoryStatusRequest& request,
                             inference::SystemSharedMemoryStatusResponse* response) noexcept;
-Status register_system_region(ServerAccess& server,
+Status register_system_region(ServerAccess& server, const Identity* caller,
                               const inference::SystemSharedMemoryRegisterRequest& request) noexcept;
-Status unregister_system_region(ServerAccess& server,
+Status unregister_system_region(ServerAccess& server, const Identity* caller,
                                 const inference::SystemSharedMemoryUnregisterRequest& request) noexcept;
-Status cuda_region_status(ServerAccess& server, const inference::CudaSharedMemoryStatusRequest& request,
+Status cuda_region_status(ServerAccess& server, const Identity* caller,
+                          const inference::CudaSharedMemoryStatusRequest& request,
                           inference::CudaSharedMemoryStatusResponse* response) noexcept;
-Status register_cuda_region(ServerAccess& server,
+Status register_cuda_region(ServerAccess& server, const Identity* caller,
                             const inference::CudaSharedMemoryRegisterRequest& request) noexcept;
-Status unregister_cuda_region(ServerAccess& server,
+Status unregister_cuda_region(ServerAccess& server, const Identity* caller,
                               const inference::CudaSharedMemoryUnregisterRequest& request) noexcept;
 
 // --- settings: apply the changes, if there are any, and answer with what holds then ---

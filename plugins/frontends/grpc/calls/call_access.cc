@@ -32,9 +32,9 @@ void MetadataHead::visit(void (*use)(void* user, std::string_view name, std::str
   }
 }
 
-bool CallAccess::ask_provider(const AccessPoint& point, ApiCategory category, std::string_view name,
-                              const grpc::ServerContext& context, grpc::ServerCompletionQueue& queue,
-                              Event& settled, bool is_probe) noexcept {
+bool CallAccess::ask_provider(const AccessPoint& point, const CallName& path, ApiCategory category,
+                              std::string_view name, const grpc::ServerContext& context,
+                              grpc::ServerCompletionQueue& queue, Event& settled, bool is_probe) noexcept {
   queue_ = &queue;
   settled_ = &settled;
   const MetadataHead head(context);
@@ -42,7 +42,7 @@ bool CallAccess::ask_provider(const AccessPoint& point, ApiCategory category, st
     auto* access = static_cast<CallAccess*>(self);
     access->wake_up_.send(*access->queue_, *access->settled_);
   };
-  return check_.ask(point, {category, name, CallProtocol::kGrpc, head, is_probe}, wake, this);
+  return check_.ask(point, {category, name, CallProtocol::kGrpc, head, is_probe}, path, wake, this);
 }
 
 }  // namespace atl::frontends::grpc_frontend

@@ -35,29 +35,34 @@ class MetadataHead final : public CallMetadata {
 /// Part of a call, or of a context that is used for one after the other. [queue's thread]
 class CallAccess {
  public:
+  /// \param path  of the method
   /// \param settled  if the call waits: ends on the queue's thread when there is an answer
   /// \returns true: there is an answer, or nobody to ask
   /// \param is_probe  as of AccessQuestion
-  bool ask(const AccessPoint& point, ApiCategory category, const grpc::ServerContext& context,
-           grpc::ServerCompletionQueue& queue, Event& settled, bool is_probe = false) noexcept {
-    return !point.asks() ||
-           ask_provider(point, category, api_category_name(category), context, queue, settled, is_probe);
+  bool ask(const AccessPoint& point, const CallName& path, ApiCategory category,
+           const grpc::ServerContext& context, grpc::ServerCompletionQueue& queue, Event& settled,
+           bool is_probe = false) noexcept {
+    return !point.asks() || ask_provider(point, path, category, api_category_name(category), context, queue,
+                                         settled, is_probe);
   }
   /// The same for a call of another plugin's. \param name  of the category, as of AccessQuestion
-  bool ask(const AccessPoint& point, ApiCategory category, std::string_view name,
+  bool ask(const AccessPoint& point, const CallName& path, ApiCategory category, std::string_view name,
            const grpc::ServerContext& context, grpc::ServerCompletionQueue& queue, Event& settled) noexcept {
-    return !point.asks() || ask_provider(point, category, name, context, queue, settled, false);
+    return !point.asks() || ask_provider(point, path, category, name, context, queue, settled, false);
   }
   /// As AccessCheck::take().
   Status take(std::string_view* caller) noexcept { return check_.take(caller); }
   /// As those of AccessCheck.
   const CallerIdentityPtr& identity() const noexcept { return check_.identity(); }
+  CallerIdentityPtr take_identity() noexcept { return check_.take_identity(); }
+  CallReport* report() const noexcept { return check_.report(); }
+  void set_status(int32_t status) noexcept { check_.set_status(status); }
   void forget() noexcept { check_.forget(); }
 
  private:
-  bool ask_provider(const AccessPoint& point, ApiCategory category, std::string_view name,
-                    const grpc::ServerContext& context, grpc::ServerCompletionQueue& queue, Event& settled,
-                    bool is_probe) noexcept;
+  bool ask_provider(const AccessPoint& point, const CallName& path, ApiCategory category,
+                    std::string_view name, const grpc::ServerContext& context,
+                    grpc::ServerCompletionQueue& queue, Event& settled, bool is_probe) noexcept;
 
   AccessCheck check_;
   WakeUp wake_up_;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "frontends/common/codec/error_map.h"
 #include "frontends/grpc/calls/call_metadata.h"
 #include "frontends/grpc/calls/decompress.h"
 #include "frontends/grpc/calls/error_text.h"
@@ -38,15 +39,15 @@ void ContributedCall::on_start(bool ok) {
   calls_.open.fetch_add(1);
   arm(calls_, queue_);
   if (Status found = find(); !found.ok()) return refuse(std::move(found));
-  if (access_.ask(*frontend_.server.access, guarded(), category(), context_, queue_, settled_)) {
+  const std::string path(context_.method());
+  if (access_.ask(*frontend_.server.access, {{}, path}, guarded(), category(), context_, queue_, settled_)) {
     on_settled(true);
   }
 }
 
 void ContributedCall::on_settled(bool) {
   Status refusal = access_.take(&caller_);
-  identity_ = access_.identity();
-  access_.forget();
+  identity_ = access_.take_identity();
   if (!refusal.ok()) return refuse(std::move(refusal));
   stream_.Read(&received_, read_.tag());
 }
@@ -101,6 +102,7 @@ void ContributedCall::settle(Lock lock) noexcept {
     writing_bytes_ = next.Length() + kMessageOverheadBytes;
     is_finishing_ = is_ended_ && messages_.empty();
     is_writing_ = !is_finishing_;
+    if (is_finishing_) access_.set_status(grpc_code(status_.code()));
     if (is_finishing_) {
       stream_.WriteAndFinish(next, {}, to_grpc(status_), finished_.tag());
     } else {
@@ -108,6 +110,7 @@ void ContributedCall::settle(Lock lock) noexcept {
     }
   } else if (!is_writing_ && !is_finishing_ && is_ended_) {
     is_finishing_ = true;
+    access_.set_status(grpc_code(status_.code()));
     stream_.Finish(to_grpc(status_), finished_.tag());
   }
   const bool is_over = is_finished_ && is_done_;

@@ -38,7 +38,8 @@ void GrpcInferCall::on_start(bool ok) {
   arm(queue_);
   service_.set_wait_end(queue_.trace_time_ns());
   const AccessPoint& access = *queue_.frontend.server.access;
-  if (access_.ask(access, ApiCategory::kInference, *context_, *queue_.queue, settled_)) service_.on_settled();
+  if (access_.ask(access, {{}, kGrpcInferPath}, ApiCategory::kInference, *context_, *queue_.queue, settled_))
+    service_.on_settled();
 }
 
 int64_t GrpcInferCall::deadline_ns() const noexcept {
@@ -56,6 +57,7 @@ void GrpcInferCall::on_remote_answer(bool) {
   Status counted = remote_->status().ok() ? service_.charge(remote_->answer().Length()) : Status();
   if (!counted.ok()) return service_.answer_error(counted);
   set_compression(queue_.frontend.settings, &*context_);
+  access_.set_status(remote_->status().error_code());
   if (remote_->status().ok()) {
     writer_->Finish(remote_->answer(), grpc::Status::OK, written_.tag());
   } else {
@@ -72,6 +74,7 @@ Status GrpcInferCall::write(V2InferResponse& message) noexcept {
 void GrpcInferCall::send() noexcept {
   set_compression(queue_.frontend.settings, &*context_);
   service_.trace("GRPC_SEND_START");
+  access_.set_status(0);
   writer_->Finish(answer_, grpc::Status::OK, written_.tag());
   answer_.Clear();
 }
@@ -79,6 +82,7 @@ void GrpcInferCall::send() noexcept {
 void GrpcInferCall::send_error(const Status& status, uint32_t retry_after_ms) noexcept {
   service_.trace("GRPC_SEND_START");
   add_retry_after(*context_, retry_after_ms);
+  access_.set_status(grpc_code(status.code()));
   writer_->FinishWithError(to_grpc(status), written_.tag());
 }
 

@@ -50,6 +50,7 @@ class GrpcInferCall final {
   // --- what V2UnaryCall wants of its transport ---
   Status take_access(std::string_view* caller) noexcept { return access_.take(caller); }
   const Identity* identity() const noexcept { return identity_of(access_.identity()); }
+  CallReport* report() const noexcept { return access_.report(); }
   const CallMetadata* metadata() const noexcept { return &*head_; }
   int64_t deadline_ns() const noexcept;
   void begin_remote(const HostPort& server) noexcept;

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "frontends/common/codec/error_map.h"
+#include "frontends/common/grpc/method_list.h"
 #include "frontends/grpc/calls/call_metadata.h"
 #include "frontends/grpc/calls/error_text.h"
 
@@ -28,15 +30,16 @@ void InferStream::on_start(bool ok) {
   queue_.streams.add(std::static_pointer_cast<InferStream>(std::move(self)));
   set_compression(queue_.frontend.settings, &context_);
   const AccessPoint& access = *queue_.frontend.server.access;
-  if (access_.ask(access, ApiCategory::kInference, context_, *queue_.queue, settled_)) on_settled(true);
+  constexpr CallName kName{{}, kGrpcStreamInferPath, true};
+  if (access_.ask(access, kName, ApiCategory::kInference, context_, *queue_.queue, settled_))
+    on_settled(true);
 }
 
 void InferStream::on_settled(bool) {
   const std::shared_ptr<V2InferStream> self = std::move(self_);
   Status refusal = access_.take(&caller_);
   look_later();
-  CallerIdentityPtr identity = access_.identity();
-  access_.forget();
+  CallerIdentityPtr identity = access_.take_identity();
   begin(std::move(refusal), std::move(identity),
         grpc_frontend::deadline_ns(context_, queue_.frontend.host.clock()));
 }
@@ -116,7 +119,10 @@ void InferStream::settle(Lock lock) noexcept {
     if (next->request != nullptr) next->request->mark("GRPC_SEND_START");
     stream_.Write(next->message, written_.tag());
   }
-  if (rules_.begin_finish()) stream_.Finish(to_grpc(status_), finished_.tag());
+  if (rules_.begin_finish()) {
+    access_.set_status(grpc_code(status_.code()));
+    stream_.Finish(to_grpc(status_), finished_.tag());
+  }
   const bool ends = is_finished_ && is_done_ && rules_.is_quiet();
   const bool over = ends && !is_watched_;
   if (ends && is_watched_) alarm_->Cancel();

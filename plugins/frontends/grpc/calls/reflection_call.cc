@@ -13,7 +13,7 @@
 
 namespace atl::frontends::grpc_frontend {
 
-ReflectionService::ReflectionService(const char* path) {
+ReflectionService::ReflectionService(const char* path) : path_(path) {
   AddMethod(new grpc::internal::RpcServiceMethod(path, grpc::internal::RpcMethod::BIDI_STREAMING, nullptr));
   MarkMethodRaw(0);
 }
@@ -45,23 +45,22 @@ void ReflectionCall::on_start(bool ok) {
   calls_.open.fetch_add(1);
   arm(calls_, service_, queue_);
   const AccessPoint& access = *calls_.frontend.server.access;
-  if (access_.ask(access, ApiCategory::kMetadata, context_, queue_, settled_)) on_settled(true);
+  if (access_.ask(access, {{}, service_.path()}, ApiCategory::kMetadata, context_, queue_, settled_))
+    on_settled(true);
 }
 
 void ReflectionCall::on_settled(bool) {
   std::string_view caller;
   const Status refusal = access_.take(&caller);
-  access_.forget();
-  if (!refusal.ok()) {
-    return stream_.Finish(to_grpc(refusal), finished_.tag());
-  }
+  (void)access_.take_identity();
+  if (!refusal.ok()) return finish(to_grpc(refusal));
   stream_.Read(&question_, read_.tag());
 }
 
 void ReflectionCall::on_read(bool ok) {
-  if (!ok) return stream_.Finish(grpc::Status::OK, finished_.tag());
+  if (!ok) return finish(grpc::Status::OK);
   Result<std::string> answered = answer();
-  if (!answered.ok()) return stream_.Finish(to_grpc(answered.status()), finished_.tag());
+  if (!answered.ok()) return finish(to_grpc(answered.status()));
   const grpc::Slice slice(answered.value());
   stream_.Write(grpc::ByteBuffer(&slice, 1), written_.tag());
 }
@@ -86,10 +85,15 @@ Result<std::string> ReflectionCall::answer() noexcept {
 }
 
 void ReflectionCall::on_written(bool ok) {
-  if (!ok) return stream_.Finish(grpc::Status::CANCELLED, finished_.tag());
+  if (!ok) return finish(grpc::Status::CANCELLED);
   question_.Clear();
   charge_.release();
   stream_.Read(&question_, read_.tag());
+}
+
+void ReflectionCall::finish(const grpc::Status& status) noexcept {
+  access_.set_status(status.error_code());
+  stream_.Finish(status, finished_.tag());
 }
 
 void ReflectionCall::on_finished(bool) {

@@ -34,6 +34,10 @@ class ReflectionService final : public grpc::Service {
                void* tag) {
     RequestAsyncBidiStreaming(0, context, stream, queue, queue, tag);
   }
+  const char* path() const noexcept { return path_; }
+
+ private:
+  const char* const path_;
 };
 
 /// Both of them. Lives as long as the completion queues.
@@ -67,6 +71,7 @@ class ReflectionCall final {
   void on_read(bool ok);
   void on_written(bool ok);
   void on_finished(bool ok);
+  void finish(const grpc::Status& status) noexcept;
   Result<std::string> answer() noexcept;
 
   ReflectionCalls& calls_;

@@ -61,8 +61,8 @@ class UnaryCall final : public Event {
     if (!std::exchange(begun_, true)) {
       arm(method_);
       const AccessPoint& access = *method_.frontend->server.access;
-      if (!access_.ask(access, method_.method.category, context_, *method_.queue, *this,
-                       method_.method.is_probe()))
+      if (!access_.ask(access, {{}, method_.method.path}, method_.method.category, context_, *method_.queue,
+                       *this, method_.method.is_probe()))
         return;
     }
     finishing_ = true;
@@ -70,6 +70,7 @@ class UnaryCall final : public Event {
       finish(std::move(status));
       return;
     }
+    if (CallReport* const report = access_.report(); report != nullptr) report_subject(request_, *report);
     const Identity* const caller = identity_of(access_.identity());
     const bool may_pass_on =
         to_pass_on_.Valid() && may_use(caller, method_.method.category, method_.method.model(request_));
@@ -131,6 +132,7 @@ class UnaryCall final : public Event {
 
   void pass_back() noexcept {
     passed_on_->pass_back(&context_);
+    access_.set_status(passed_on_->status().error_code());
     if (passed_on_->status().ok()) {
       writer_.Finish(passed_on_->answer(), grpc::Status::OK, tag());
     } else {
@@ -141,6 +143,7 @@ class UnaryCall final : public Event {
   void finish(Status status) noexcept {
     grpc::ByteBuffer answer;
     if (status.ok()) status = write(&answer);
+    access_.set_status(grpc_code(status.code()));
     if (status.ok()) {
       writer_.Finish(answer, grpc::Status::OK, tag());
       return;

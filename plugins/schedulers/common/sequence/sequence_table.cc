@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "atoll/core/clock.h"
+#include "atoll/core/text.h"
+#include "atoll/request/owner.h"
 
 namespace atl::schedulers {
 namespace {
@@ -21,6 +23,20 @@ constexpr uint64_t mix(uint64_t bits) noexcept {
   bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBull;
   return bits ^ (bits >> 31);
 }
+
+uint64_t mix_text(uint64_t mixed, std::string_view text) noexcept {
+  for (std::string_view rest = text; !rest.empty();) {
+    const size_t bytes = std::min(rest.size(), sizeof(uint64_t));
+    uint64_t word = 0;
+    std::memcpy(&word, rest.data(), bytes);
+    mixed = mix(mixed ^ word) + rest.size();
+    rest.remove_prefix(bytes);
+  }
+  return mixed;
+}
+
+/// The number 7 and the text "7" are different sequences.
+std::string id_key(const SequenceId& id) { return id.text.empty() ? cat("n", id.number) : cat("t", id.text); }
 
 /// The sum, or never.
 int64_t after(int64_t from_ns, int64_t duration_ns) noexcept {
@@ -60,17 +76,9 @@ void SequenceList::remove(Sequence& sequence) noexcept {
 
 // --- SequenceTable ---
 
-size_t SequenceTable::IdHash::operator()(const SequenceId& id) const noexcept {
-  if (id.text.empty()) return mix(id.number ^ seed);
-  uint64_t mixed = seed;
-  for (std::string_view rest = id.text; !rest.empty();) {
-    const size_t bytes = std::min(rest.size(), sizeof(uint64_t));
-    uint64_t word = 0;
-    std::memcpy(&word, rest.data(), bytes);
-    mixed = mix(mixed ^ word) + rest.size();
-    rest.remove_prefix(bytes);
-  }
-  return mixed;
+size_t SequenceTable::IdHash::operator()(const OwnedId& id) const noexcept {
+  const uint64_t begin = id.owner.empty() ? seed : mix_text(seed, id.owner);
+  return id.id.text.empty() ? mix(id.id.number ^ begin) : mix_text(begin, id.id.text);
 }
 
 SequenceTable::SequenceTable(const SequenceLimits& limits)
@@ -94,9 +102,13 @@ SequenceTable::~SequenceTable() {
   }
 }
 
-Sequence* SequenceTable::find(const SequenceId& id) const noexcept {
+Sequence* SequenceTable::find(const OwnedId& id) const noexcept {
   const auto found = by_id_.find(id);
   return found == by_id_.end() ? nullptr : const_cast<Sequence*>(&*found);
+}
+
+bool SequenceTable::is_open(const SequenceId& id) const noexcept {
+  return find({id, {}}) != nullptr || (!owned_ids_.empty() && owned_ids_.contains(id_key(id)));
 }
 
 /// A bucket has one sequence at most, mostly: each further one is a cache miss.
@@ -107,6 +119,7 @@ void SequenceTable::add_id(Sequence& sequence) {
     buckets_.swap(more);  // the buckets stay where they are
   }
   by_id_.insert(sequence);
+  if (!sequence.owner_.empty()) ++owned_ids_[id_key(sequence.id())];
 }
 
 Sequence* SequenceTable::at(const SequenceSlot& slot) const noexcept {
@@ -119,6 +132,7 @@ Sequence& SequenceTable::begin(const Request& request, int64_t now_ns) {
   if (!unused_.empty()) unused_.pop_back();
   made->number_ = request.sequence.number;
   made->text_ = request.sequence.text;
+  made->owner_ = owner_of(request);
   made->start_ns_ = now_ns;
   add_id(*made);
   Sequence& sequence = *made.release();
@@ -163,7 +177,7 @@ void SequenceTable::became_idle(Sequence& sequence, int64_t now_ns) noexcept {
 }
 
 Sequence* SequenceTable::add(Request& request, int64_t now_ns) {
-  Sequence* sequence = find(request.sequence);
+  Sequence* sequence = find({request.sequence, owner_of(request)});
   if (sequence == nullptr) {
     if ((request.sequence_flags & kSequenceStart) == 0) return nullptr;
     sequence = &begin(request, now_ns);
@@ -209,6 +223,9 @@ void SequenceTable::give_back(Sequence& sequence, Request& request, int64_t now_
 void SequenceTable::close(Sequence& sequence) noexcept {
   if (std::exchange(sequence.closed_, true)) return;
   by_id_.erase(by_id_.iterator_to(sequence));
+  if (sequence.owner_.empty()) return;
+  const auto counted = owned_ids_.find(id_key(sequence.id()));
+  if (--counted->second == 0) owned_ids_.erase(counted);
 }
 
 void SequenceTable::take_waiting(Sequence& sequence, RequestQueue& waiting) noexcept {
@@ -268,6 +285,7 @@ void SequenceTable::gone(Sequence& sequence, int64_t now_ns) noexcept {
   if (unused_.size() == kUnusedMax) return;
   sequence.closed_ = false;
   sequence.text_.clear();
+  sequence.owner_.clear();
   unused_.push_back(std::move(owned));
 }
 

@@ -5,9 +5,11 @@
 #include <boost/intrusive/unordered_set.hpp>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <queue>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "schedulers/common/batch/deadline_heap.h"
@@ -35,6 +37,8 @@ class Sequence {
 
   /// The text is valid as long as the sequence.
   SequenceId id() const noexcept { return {number_, text_}; }
+  /// owner_of() its requests; empty: nobody.
+  const std::string& owner() const noexcept { return owner_; }
   bool has_slot() const noexcept { return state_ != State::kInBacklog; }
   /// Only with a slot.
   const SequenceSlot& slot() const noexcept { return slot_; }
@@ -67,6 +71,7 @@ class Sequence {
   SequenceSlot slot_;
   uint64_t number_ = 0;
   std::string text_;
+  std::string owner_;
   RequestQueue waiting_;
   int64_t since_ns_ = 0;  // when it became ready, or idle
   int64_t start_ns_ = 0;
@@ -109,7 +114,7 @@ class SequenceTable {
   SequenceTable& operator=(const SequenceTable&) = delete;
   ~SequenceTable();
 
-  /// Adds a request to its sequence, or begins one if it has the START flag; the END flag closes it. One with
+  /// Adds a request to its owner's sequence, or begins one if it has the START flag; the END flag closes it. One with
   /// the START flag for an open sequence goes on with that: its state begins anew when it is executed.
   /// \returns the sequence; null, and nothing is done, if the id is not that of an open one and START is missing
   Sequence* add(Request& request, int64_t now_ns);
@@ -139,8 +144,8 @@ class SequenceTable {
   /// Who has the slot; null: nobody.
   Sequence* at(const SequenceSlot& slot) const noexcept;
 
-  /// Whether requests without the START flag are taken for it.
-  bool is_open(const SequenceId& id) const noexcept { return find(id) != nullptr; }
+  /// Whether requests without the START flag are taken for it, of nobody or of any owner.
+  bool is_open(const SequenceId& id) const noexcept;
   uint64_t open() const noexcept { return open_; }  ///< in slots and in the backlog
   uint64_t slots_in_use() const noexcept { return open_ - backlog_.size(); }
   uint64_t backlog_size() const noexcept { return backlog_.size(); }
@@ -153,18 +158,23 @@ class SequenceTable {
   uint64_t waiting_in_backlog() const noexcept;
 
  private:
+  struct OwnedId {
+    SequenceId id;
+    std::string_view owner;
+  };
   struct IdOf {
-    using type = SequenceId;
-    SequenceId operator()(const Sequence& sequence) const noexcept { return sequence.id(); }
+    using type = OwnedId;
+    OwnedId operator()(const Sequence& sequence) const noexcept { return {sequence.id(), sequence.owner()}; }
   };
   /// Ids come from clients: they are mixed with a number that these do not know, so that none can fill one bucket.
   struct IdHash {
     uint64_t seed;
-    size_t operator()(const SequenceId& id) const noexcept;
+    size_t operator()(const OwnedId& id) const noexcept;
   };
   struct SameId {
-    bool operator()(const SequenceId& a, const SequenceId& b) const noexcept {
-      return a.text == b.text && (!a.text.empty() || a.number == b.number);
+    bool operator()(const OwnedId& a, const OwnedId& b) const noexcept {
+      return a.id.text == b.id.text && (!a.id.text.empty() || a.id.number == b.id.number) &&
+             a.owner == b.owner;
     }
   };
   /// Its nodes are the sequences: to find one meets two cache misses.
@@ -173,7 +183,7 @@ class SequenceTable {
       boost::intrusive::key_of_value<IdOf>, boost::intrusive::hash<IdHash>, boost::intrusive::equal<SameId>,
       boost::intrusive::power_2_buckets<true>>;
 
-  Sequence* find(const SequenceId& id) const noexcept;
+  Sequence* find(const OwnedId& id) const noexcept;
   Sequence& begin(const Request& request, int64_t now_ns);
   void add_id(Sequence& sequence);
   void close(Sequence& sequence) noexcept;
@@ -191,6 +201,7 @@ class SequenceTable {
   const SequenceLimits limits_;
   std::vector<ById::bucket_type> buckets_;
   ById by_id_;                                     // those that are not closed
+  std::map<std::string, uint64_t> owned_ids_;      // how many of them have an owner, by what id_key() says
   std::vector<std::unique_ptr<Sequence>> unused_;  // kept for the next ones
   std::vector<SequenceList> ready_;                // by instance
   std::vector<std::vector<Sequence*>> rows_;       // by instance and row

@@ -4,8 +4,12 @@
 
 #include <deque>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "atoll/request/owner.h"
 
 namespace atl::schedulers {
 namespace {
@@ -64,6 +68,52 @@ TEST_F(SequenceTableTest, TheLowestFreeSlotIsGivenAgain) {
   run(2, kSequenceEnd);
   EXPECT_EQ(add(5, kSequenceStart)->slot(), (SequenceSlot{1, 0}));
   EXPECT_EQ(add(6, kSequenceStart)->slot(), (SequenceSlot{1, 1}));
+}
+
+TEST_F(SequenceTableTest, AnIdIsItsOwners) {
+  make(1, 4);
+  const auto add_of = [&](std::string_view tenant, std::string_view caller, uint32_t flags,
+                          uint32_t call_flags) {
+    Request& request = requests_.emplace_back();
+    request.sequence.number = 7;
+    request.sequence_flags = flags;
+    request.tenant = tenant;
+    request.caller = caller;
+    request.call_flags = call_flags;
+    return table_->add(request, now_ns_);
+  };
+  Sequence* const blue = add_of("blue", "a", kSequenceStart, kCallerIsKnown);
+  ASSERT_NE(blue, nullptr);
+  EXPECT_EQ(add_of("red", "b", 0, kCallerIsKnown), nullptr) << "another's sequence is unknown";
+  EXPECT_EQ(add_of("", "b", 0, kCallerIsKnown), nullptr);
+  EXPECT_EQ(add_of("blue", "a", 0, 0), nullptr) << "a tenant that a client has written itself";
+  EXPECT_EQ(add_of("blue", "c", 0, kCallerIsKnown), blue) << "of the same tenant";
+  Sequence* const red = add_of("red", "b", kSequenceStart, kCallerIsKnown);
+  Sequence* const alone = add_of("", "blue2", kSequenceStart, kCallerIsKnown);
+  Sequence* const nobody = add_of("blue", "a", kSequenceStart, 0);
+  EXPECT_EQ(table_->open(), 4u);
+  EXPECT_EQ((std::set<Sequence*>{blue, red, alone, nobody}).size(), 4u);
+  EXPECT_EQ(add_of("red", "b", kSequenceEnd, kCallerIsKnown), red);
+  EXPECT_EQ(add_of("red", "b", 0, kCallerIsKnown), nullptr) << "its end is not that of the others";
+  EXPECT_EQ(add_of("blue", "a", 0, kCallerIsKnown), blue);
+  EXPECT_EQ(add_of("other", "a", 0, 0), nobody);
+}
+
+TEST_F(SequenceTableTest, AnIdIsOpenWhoeverHasIt) {
+  make(1, 4);
+  Request& request = requests_.emplace_back();
+  request.sequence.text = "s";
+  request.sequence_flags = kSequenceStart;
+  request.caller = "a";
+  request.call_flags = kCallerIsKnown;
+  Sequence* const sequence = table_->add(request, now_ns_);
+  ASSERT_NE(sequence, nullptr);
+  EXPECT_TRUE(table_->is_open({0, "s"}));
+  EXPECT_FALSE(table_->is_open({0, "t"}));
+  RequestQueue waiting;
+  table_->end(*sequence, now_ns_, waiting);
+  EXPECT_FALSE(table_->is_open({0, "s"}));
+  EXPECT_EQ(table_->open(), 0u);
 }
 
 TEST_F(SequenceTableTest, WhoIsNotOpenMustStart) {

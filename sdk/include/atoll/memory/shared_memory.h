@@ -11,6 +11,10 @@
 ///     ... run the request
 ///     Status lost = regions->check(*lease);  // before the answer is sent
 ///     regions->release(*lease);
+///
+/// Owners, since minor 1. Where callers are known (atoll/frontend/access.h) regions belong to whoever has registered
+/// them: names of two owners are apart, and to the calls of one owner there are no regions of others. The functions
+/// without an owner are those of nobody, to whom regions belong where callers are not known.
 #pragma once
 
 #include <cstdint>
@@ -99,8 +103,35 @@ class SharedMemory {
   /// Gives the lease back; its buffer must not be used afterwards. [request]
   virtual void release(const RegionLease& lease) noexcept = 0;
 
+  // --- since minor 1: the functions of these names, for the regions of one owner ---
+  /// \param owner  any text; empty: nobody
+  virtual Status register_system_for(std::string_view owner, std::string_view name, std::string_view key,
+                                     uint64_t offset, uint64_t byte_size) noexcept {
+    return owner.empty() ? register_system(name, key, offset, byte_size) : without_owners();
+  }
+  virtual Status register_cuda_for(std::string_view owner, std::string_view name,
+                                   std::span<const std::byte> raw_handle, int64_t device_id,
+                                   uint64_t byte_size) noexcept {
+    return owner.empty() ? register_cuda(name, raw_handle, device_id, byte_size) : without_owners();
+  }
+  virtual Status unregister_for(std::string_view owner, RegionKind kind, std::string_view name) noexcept {
+    return owner.empty() ? unregister(kind, name) : without_owners();
+  }
+  virtual Result<std::vector<SharedMemoryRegion>> status_for(std::string_view owner, RegionKind kind,
+                                                             std::string_view name) const noexcept {
+    if (!owner.empty()) return without_owners();
+    return status(kind, name);
+  }
+  /// [request]
+  virtual Result<RegionLease> acquire_for(std::string_view owner, std::string_view region, uint64_t offset,
+                                          uint64_t byte_size) noexcept {
+    if (!owner.empty()) return without_owners();
+    return acquire(region, offset, byte_size);
+  }
+
  protected:
   ~SharedMemory() = default;
+  static Status without_owners() noexcept { return unimplemented("regions of this server have no owners"); }
 };
 
 }  // namespace atl

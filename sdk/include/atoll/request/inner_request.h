@@ -30,6 +30,7 @@
 #include "atoll/core/open_parts.h"
 #include "atoll/memory/memory.h"
 #include "atoll/models/model.h"
+#include "atoll/request/owner.h"
 #include "atoll/request/request.h"
 #include "atoll/request/traced_outputs.h"
 
@@ -74,8 +75,8 @@ class InnerRequest : public ResponseSink {
     parent_ = &parent;
     cancelled_with_ = &cancelled_with;
     request.set_parent(parent);
-    // What is made for a shadow is not counted either.
-    request.call_flags |= parent.call_flags & kShadow;
+    // What is made for a shadow is not counted either; sequences are those of the parent's owner.
+    request.call_flags |= parent.call_flags & (kShadow | kCallerIsKnown);
     request.times.deadline_ns = parent.times.deadline_ns;
     request.priority = parent.priority;
     request.tenant = parent.tenant;

@@ -1,0 +1,45 @@
+/// The plugin as the server runs it.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "atoll/frontend/audit.h"
+#include "atoll/testing/plugin_runner.h"
+#include "atoll/testing/recorded_metrics.h"
+#include "atoll/testing/temporary_directory.h"
+
+namespace atl::audit {
+namespace {
+
+TEST(AuditPlugin, RecordsWhatItIsToldAndCountsIt) {
+  const test::TemporaryDirectory folder;
+  const std::string path = (folder.path() / "audit.log").string();
+  test::FakeHost host("audit", test::FakeHost::Threads::kReal);
+  host.options()
+      .set_string("audit_file", path)
+      .set_float("sample", 0)
+      .set_bytes("max_size", 0)
+      .set_int("old_files", 1)
+      .set_bytes("max_pending_size", 1 << 20);
+  test::PluginRunner plugin(host);
+  ASSERT_TRUE(plugin.create_and_start().ok());
+  auto* const audit = plugin.query<Audit>();
+  ASSERT_NE(audit, nullptr);
+  EXPECT_TRUE(audit->wants(ApiCategory::kModelRepository, "model-repository"));
+  EXPECT_FALSE(audit->wants(ApiCategory::kInference, "inference"));
+  AuditedCall call;
+  call.subject = "alice";
+  audit->record(call);
+  const test::RecordedMetrics metrics(*plugin.query<MetricSource>());
+  EXPECT_EQ(metrics.families().size(), 2u);
+  plugin.drain(0);
+  plugin.stop();
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  EXPECT_NE(text.str().find("\"subject\":\"alice\""), std::string::npos) << text.str();
+}
+
+}  // namespace
+}  // namespace atl::audit

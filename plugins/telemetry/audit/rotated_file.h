@@ -1,0 +1,37 @@
+/// A file of lines that is never larger than it may be.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "atoll/core/file_descriptor.h"
+#include "atoll/core/status.h"
+
+namespace atl::audit {
+
+/// `path` is the newest, `path.1` the one before it, and so on. Another process may move it away at any time: what is
+/// written next makes a new one. One thread at a time.
+class RotatedFile {
+ public:
+  /// \param most_bytes  of one file; 0: any number
+  /// \param old_files  that are kept beside it
+  RotatedFile(std::string path, uint64_t most_bytes, int64_t old_files);
+
+  /// What is there is gone on with. Errors: why it cannot be opened, or is none that lines can be written to.
+  Status open() noexcept;
+  /// Writes whole lines, all of them or none. Errors: why it cannot.
+  Status append(std::string_view lines) noexcept;
+
+ private:
+  bool was_moved() const noexcept;
+  Status rotate() noexcept;
+  Status failure(std::string_view what) const;
+
+  const std::string path_;
+  const uint64_t most_bytes_;
+  const int64_t old_files_;
+  FileDescriptor file_;
+};
+
+}  // namespace atl::audit
