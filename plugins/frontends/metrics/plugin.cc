@@ -17,8 +17,8 @@ ATOLL_PLUGIN(MetricsFrontend,
               .license = "Apache-2.0",
               .help = "Serves metrics for Prometheus over HTTP.",
               .provides = {provide<MetricsPage>(), provide<HttpRoutes, &MetricsFrontend::routes>()},
-              .needs = {optional<ModelCatalog>().minor(4), optional<Access>(), optional<Audit>(), optional<Listeners>(),
-                        many<MetricSource>(), many<Memory>()},
+              .needs = {optional<ModelCatalog>().minor(4), optional<Access>(), optional<Audit>(),
+                        optional<Listeners>(), many<MetricSource>(), many<Memory>()},
               .options = kOptions,
               .check = &check_options});
 

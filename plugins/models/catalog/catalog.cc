@@ -27,10 +27,12 @@ Catalog::Catalog(Host& host, CatalogOptions options)
       observers_(host),
       cache_(host),
       work_(host),
-      serving_{shards_, host.workers(), {host.clock(), admission_, observers_, cache_}, &work_, &active_},
+      serving_{
+          shards_, host.workers(), {host.clock(), admission_, observers_, cache_}, &work_, &counts_.active()},
       finishing_(shards_, host.clock(), host.executors()),
       table_(shards_, finishing_),
       lifecycle_(host, table_),
+      counts_(shards_, table_, lifecycle_),
       host_(host) {
   finishing_.set_time_ns(options.sequence_time_ns);
   if (loader_options_.namespacing) table_.use_namespaces();
@@ -156,63 +158,7 @@ Result<std::vector<int64_t>> Catalog::ready_versions_of(std::string_view model,
 
 Result<std::vector<ModelStatistics>> Catalog::statistics(std::string_view name,
                                                          int64_t version) const noexcept {
-  return statistics_of(name, version, [name](std::string_view model) { return model == name; });
-}
-
-Result<std::vector<ModelStatistics>> Catalog::statistics_of(
-    std::string_view name, int64_t version, const std::function<bool(std::string_view)>& is_meant) const {
-  // Which versions there are is looked up first and each is counted with a reference held, so that no lock is
-  // held while a backend is asked for its memory.
-  const Versions versions =
-      ready_versions_where([&](std::string_view model) { return name.empty() || is_meant(model); });
-  if (!name.empty() && versions.empty()) {
-    return invalid_argument("requested model '", name, "' is not available");
-  }
-  std::vector<ModelStatistics> all;
-  // One takes 11 kB: the copies that a growing vector leaves behind would be more than all models are.
-  size_t count = 0;
-  for (const auto& [model, ready] : versions) count += ready.size();
-  all.reserve(count);
-  for (const auto& [model, ready] : versions) {
-    for (int64_t candidate : ready) {
-      if (version != kLatest && !name.empty() && candidate != version) continue;
-      if (auto one = statistics_of_version(model, candidate)) all.push_back(std::move(*one));
-    }
-  }
-  if (!name.empty() && version != kLatest && all.empty()) {
-    return invalid_argument("requested model version is not available for model '", name, "'");
-  }
-  return all;
-}
-
-void Catalog::visit_statistics(const std::function<void(const ModelStatistics&)>& visit) const {
-  for (const auto& [model, ready] : ready_versions_where([](std::string_view) { return true; })) {
-    for (int64_t version : ready) {
-      if (const auto one = statistics_of_version(model, version)) visit(*one);
-    }
-  }
-}
-
-Catalog::Versions Catalog::ready_versions_where(const std::function<bool(std::string_view)>& is_meant) const {
-  return lifecycle_.read([&](const ModelRecords& records) {
-    Versions ready;
-    for (const auto& [model, record] : records.all()) {
-      if (!is_meant(model)) continue;
-      if (std::vector<int64_t> of_model = record.ready_versions(); !of_model.empty()) {
-        ready.emplace_hint(ready.end(), model, std::move(of_model));
-      }
-    }
-    return ready;
-  });
-}
-
-std::optional<ModelStatistics> Catalog::statistics_of_version(const std::string& name,
-                                                              int64_t version) const {
-  ModelRef model = table_.acquire(name, version);
-  if (!model) return std::nullopt;
-  std::optional<ModelStatistics> statistics = model->statistics();
-  statistics->name = name;
-  return statistics;
+  return counts_.of(name, version, [name](std::string_view model) { return model == name; });
 }
 
 /// Only when the outcome differs from the one before, because clients ask for the index again and again.

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -15,7 +14,7 @@
 #include "atoll/core/startup.h"
 #include "atoll/models/model.h"
 #include "atoll/models/repository.h"
-#include "models/catalog/serving/active_models.h"
+#include "models/catalog/catalog_statistics.h"
 #include "models/catalog/serving/serving_table.h"
 #include "models/catalog/states/lifecycle.h"
 
@@ -87,30 +86,24 @@ class Catalog final : public ModelCatalog, public Startup {
   uint64_t open_sequences() const noexcept override {
     return table_.open_sequences() + finishing_.open_sequences();
   }
-  void visit_statistics(const std::function<void(const ModelStatistics&)>& visit) const override;
-  RequestsNow requests_now() const noexcept override { return active_.count(shards_); }
+  void visit_statistics(const std::function<void(const ModelStatistics&)>& visit) const override {
+    counts_.visit(visit);
+  }
+  RequestsNow requests_now() const noexcept override { return counts_.requests_now(); }
 
-  /// As ready_versions() and statistics(). \param shown  the name that a failure tells
+  /// As ready_versions(). \param shown  the name that a failure tells
   Result<std::vector<int64_t>> ready_versions_of(std::string_view model, std::string_view shown) const;
-  /// \param is_meant  the models that `name` stands for
-  Result<std::vector<ModelStatistics>> statistics_of(
-      std::string_view name, int64_t version, const std::function<bool(std::string_view)>& is_meant) const;
+  const CatalogStatistics& counts() const noexcept { return counts_; }
 
  private:
   Unready unready() const;
   void follow_admission();
   void follow_observers();
   void log_listing(const Status& outcome);
-  using Versions = std::map<std::string, std::vector<int64_t>>;
-  /// The READY ones. \param is_meant  of which models
-  Versions ready_versions_where(const std::function<bool(std::string_view)>& is_meant) const;
-  /// Nothing, if it is no longer READY.
-  std::optional<ModelStatistics> statistics_of_version(const std::string& name, int64_t version) const;
 
   LoaderOptions loader_options_;  // until start()
   std::atomic<bool> strict_readiness_;
-  mutable ReaderShards shards_;
-  mutable ActiveModels active_;
+  ReaderShards shards_;
   std::atomic<ServerPhase> phase_{ServerPhase::kNotReady};
   std::atomic<int64_t> exit_began_ns_{0};
   std::atomic<bool> startup_complete_{false};
@@ -123,6 +116,7 @@ class Catalog final : public ModelCatalog, public Startup {
   FinishingVersions finishing_;
   mutable ServingTable table_;
   ModelLifecycle lifecycle_;
+  CatalogStatistics counts_;
   Host& host_;
   Repository* repository_ = nullptr;
   std::optional<Loader> loader_;

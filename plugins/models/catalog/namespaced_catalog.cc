@@ -113,7 +113,7 @@ Result<std::vector<int64_t>> NamespacedCatalog::ready_versions(std::string_view 
 
 Result<std::vector<ModelStatistics>> NamespacedCatalog::statistics(std::string_view name,
                                                                    int64_t version) const noexcept {
-  return catalog_.statistics_of(name, version, [name](std::string_view model) {
+  return catalog_.counts().of(name, version, [name](std::string_view model) {
     return model == name || model_name_of(model) == name;
   });
 }

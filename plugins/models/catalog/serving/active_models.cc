@@ -42,7 +42,7 @@ RequestsNow ActiveModels::count(ReaderShards& shards) noexcept {
   ReaderShards::Write write(shards);
   for (ServedModel** place = &first_; *place != nullptr;) {
     ServedModel::Activity& activity = (*place)->activity();
-    if (activity.is_idle && (*place)->holders(write) == 0) {
+    if (activity.is_idle && (*place)->references(write) == 0) {
       activity.is_listed = false;
       *place = activity.next;
     } else {

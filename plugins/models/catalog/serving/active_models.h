@@ -10,7 +10,7 @@ namespace atl::models {
 
 class ServedModel;
 
-/// A model comes with its first request, and goes when count() finds it without any, or when it ends. The list goes through the
+/// A model comes with its first request, and goes when count() finds it without any and nobody holds it, or when it ends. The list goes through the
 /// models themselves, so that a request needs no memory to enter its model. [any]
 class ActiveModels {
  public:

@@ -62,10 +62,6 @@ RequestsNow ServedModel::requests_now() const noexcept {
   return now;
 }
 
-void ServedModel::become_active() noexcept {
-  if (context_.active != nullptr) context_.active->add(*this);
-}
-
 bool ServedModel::ready() const noexcept {
   for (const auto& instance : parts_.instances) {
     if (!instance->ready()) return false;
@@ -119,10 +115,6 @@ void ServedModel::drop_reference() noexcept {
 
 uint64_t ServedModel::holders() const noexcept {
   ReaderShards::Write lock(context_.shards);
-  return holders(lock);
-}
-
-uint64_t ServedModel::holders(const ReaderShards::Write& lock) const noexcept {
   const int64_t sum = references(lock) - ensembles_.load();
   return sum > 0 ? static_cast<uint64_t>(sum) : 0;
 }

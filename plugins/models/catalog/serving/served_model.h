@@ -78,7 +78,8 @@ class ServedModel final : public Model {
 
   const ModelInfo& info() const noexcept override { return info_; }
   Status infer(Request& request) noexcept override {
-    if (!activity_.is_seen.load(std::memory_order_relaxed)) become_active();
+    if (!activity_.is_seen.load(std::memory_order_relaxed) && context_.active != nullptr)
+      context_.active->add(*this);
     return path_.infer(request);
   }
   ModelStatistics statistics() const noexcept override;
@@ -97,7 +98,6 @@ class ServedModel final : public Model {
   const Validator& validator() const noexcept { return path_.validator(); }
   /// References held by others than the table and ensembles, which are requests. A moment's value.
   uint64_t holders() const noexcept;
-  uint64_t holders(const ReaderShards::Write& lock) const noexcept;
   /// Its own requests, now.
   RequestsNow requests_now() const noexcept;
 
@@ -149,7 +149,6 @@ class ServedModel final : public Model {
     int64_t references = 0;  ///< may be negative: a reference may be dropped on another thread
   };
   bool destroy_now() noexcept;
-  void become_active() noexcept;
   bool is_ensemble() const noexcept { return !parts_.members.by_step().empty(); }
 
   ServingContext& context_;
