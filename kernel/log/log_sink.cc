@@ -84,7 +84,11 @@ std::unique_ptr<InstanceLog> LogSink::for_instance(std::string_view name) {
 
 void LogSink::write(LogLevel level, std::string_view instance, std::string_view message) noexcept {
   if (!enabled(level)) return;
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  if (const std::shared_ptr<LogReceiver> receiver = receiver_; receiver != nullptr) {
+    lock.unlock();
+    return receiver->take(level, instance, message, wall_ns());
+  }
   try {
     if (uint64_t lost = writer_.take_overflow(); lost != 0) {
       put(LogLevel::kWarning, "kernel",
@@ -98,8 +102,7 @@ void LogSink::write(LogLevel level, std::string_view instance, std::string_view 
 }
 
 void LogSink::put(LogLevel level, std::string_view instance, std::string_view message) {
-  std::chrono::system_clock::time_point time = std::chrono::system_clock::now();
-  if (clock_ != nullptr) time = decltype(time)(std::chrono::nanoseconds(clock_->wall_ns()));
+  const std::chrono::system_clock::time_point time{std::chrono::nanoseconds(wall_ns())};
   auto index = std::min<size_t>(static_cast<size_t>(level), std::size(kLevelNames) - 1);
   bool json = configured_.format == LogFormat::kJson;
   auto escape = json ? runtime::append_json_escaped : runtime::append_escaped;
@@ -112,6 +115,11 @@ void LogSink::put(LogLevel level, std::string_view instance, std::string_view me
   spdlog::memory_buf_t line;
   formatter_->format({time, {}, name, static_cast<spdlog::level::level_enum>(index), text}, line);
   writer_.push(file_, std::string(line.data(), line.size()));
+}
+
+int64_t LogSink::wall_ns() const noexcept {
+  if (clock_ != nullptr) return clock_->wall_ns();
+  return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 bool LogSink::flush() noexcept { return writer_.flush(kFlushTimeoutMs); }

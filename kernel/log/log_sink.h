@@ -66,6 +66,10 @@ class LogSink final : public LogControl, public MetricSource {
     return settings_;
   }
   Status update(const LogSettings& settings) noexcept override;
+  void send_to(std::shared_ptr<LogReceiver> receiver) noexcept override {
+    std::lock_guard lock(mutex_);
+    receiver_.swap(receiver);
+  }
 
   // --- MetricSource ---
   void collect(MetricSink& sink) const noexcept override;
@@ -77,6 +81,7 @@ class LogSink final : public LogControl, public MetricSource {
 
  private:
   void put(LogLevel level, std::string_view instance, std::string_view message);
+  int64_t wall_ns() const noexcept;
 
   const Clock* clock_;
   std::atomic<uint32_t> levels_{0};  ///< bit n: LogLevel n is shown
@@ -85,6 +90,7 @@ class LogSink final : public LogControl, public MetricSource {
   LogSettings settings_;
   std::unique_ptr<spdlog::formatter> formatter_;
   std::shared_ptr<const runtime::LineFile> file_;
+  std::shared_ptr<LogReceiver> receiver_;  ///< null: records go to the file
   runtime::LineWriter writer_;
 };
 

@@ -102,6 +102,35 @@ TEST_F(LogSinkTest, TextRecords) {
                                             "2026-11-21T06:13:08.000456Z ERROR [grpc] e"));
 }
 
+class KeptRecords final : public LogReceiver {
+ public:
+  void take(LogLevel level, std::string_view instance, std::string_view message,
+            int64_t wall_ns) noexcept override {
+    records.push_back(cat(static_cast<uint32_t>(level), " ", instance, " ", message, " ", wall_ns));
+  }
+  std::vector<std::string> records;
+};
+
+TEST_F(LogSinkTest, AReceiverGetsRecordsInPlaceOfTheFile) {
+  ASSERT_TRUE(sink_.configure(config_).ok());
+  auto log = sink_.for_instance("grpc");
+  log->info("before");
+  auto receiver = std::make_shared<KeptRecords>();
+  sink_.send_to(receiver);
+  log->warning("two\nlines");
+  log->debug("not shown");
+  ASSERT_TRUE(sink_.configure(config_).ok());
+  log->error("after a reload");
+  sink_.send_to(nullptr);
+  log->info("behind");
+  EXPECT_EQ(receiver.use_count(), 1);
+  const std::string time = std::to_string(clock_.wall_ns());
+  EXPECT_THAT(receiver->records,
+              testing::ElementsAre("3 grpc two\nlines " + time, "4 grpc after a reload " + time));
+  EXPECT_THAT(lines(), testing::ElementsAre("2026-11-21T06:13:08.000456Z INFO  [grpc] before",
+                                            "2026-11-21T06:13:08.000456Z INFO  [grpc] behind"));
+}
+
 TEST_F(LogSinkTest, FakeRecordStaysInItsLine) {
   ASSERT_TRUE(sink_.configure(config_).ok());
   sink_.for_instance("http")->info("model 'x\n2026-11-21T06:13:08.000456Z ERROR [kernel] gone\x1b[2J\r'");

@@ -28,10 +28,10 @@ Kernel::Kernel(LogSink& sink, std::string version, uint32_t worker_threads)
       lifecycle_(context_) {
   watch_.start();
   OwnerId self = services_.add_owner("kernel", {}, {});
-  auto publish = [&]<class Interface>(Interface* service, const char* name = "kernel") {
-    services_.publish({self, {std::string(Interface::kInterfaceId), name, "kernel", 0, 0}, service});
+  auto publish = [&]<class Interface>(Interface* service, const char* name = "kernel", uint32_t minor = 0) {
+    services_.publish({self, {std::string(Interface::kInterfaceId), name, "kernel", minor, 0}, service});
   };
-  publish.operator()<LogControl>(&sink);
+  publish.operator()<LogControl>(&sink, "kernel", 1);
   publish.operator()<MetricSource>(&sink);
   publish.operator()<MetricSource>(&reloads_, "kernel.reloads");
   publish.operator()<FaultNotes>(&runtime::fault_notes());

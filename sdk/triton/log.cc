@@ -1,3 +1,4 @@
+#include <chrono>
 #include <mutex>
 
 #include "atoll/triton/host.h"
@@ -59,6 +60,10 @@ bool to_level(TRITONSERVER_LogLevel from, LogLevel* level) noexcept {
   return false;
 }
 
+int64_t wall_ns_now() noexcept {
+  return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
 std::string_view file_name(std::string_view path) noexcept { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
@@ -78,6 +83,10 @@ TRITONSERVER_Error* TRITONSERVER_LogMessage(TRITONSERVER_LogLevel level, const c
   if (!to_level(level, &wanted))
     return invalid_argument("log level ", static_cast<int>(level), " is unknown");
   return guarded([&]() -> TRITONSERVER_Error* {
+    if (const LogCallback callback = ProcessLog::get().choices().callback; callback.is_set()) {
+      if (LogScopes::enabled(wanted)) callback.call(wanted, filename, line, wall_ns_now(), msg);
+      return nullptr;
+    }
     LogScopes::write(wanted, atl::cat(file_name(filename), ":", line, ": ", msg));
     return nullptr;
   });

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "atoll/testing/fake_log.h"
 #include "atoll/triton/host.h"
@@ -53,6 +54,50 @@ TEST(CLog, SettersOfOptionsCountAtOnceInTheWholeProcess) {
   EXPECT_TRUE(line.ends_with("Z DEBUG strategy.cc:7: into the file")) << line;
   EXPECT_FALSE(std::getline(in, more)) << more;
   std::filesystem::remove(file);
+}
+
+struct Record {
+  TRITONSERVER_LogLevel level;
+  std::string filename;
+  int line;
+  uint64_t timestamp_us;
+  std::string message;
+};
+
+void keep(TRITONSERVER_LogLevel level, const char* filename, int line, uint64_t timestamp_us,
+          const char* message, void* userp) {
+  static_cast<std::vector<Record>*>(userp)->push_back({level, filename, line, timestamp_us, message});
+}
+
+TEST(CLog, ACallbackGetsTheRecordsAndNobodyElseDoes) {
+  TRITONSERVER_ServerOptions* options = nullptr;
+  ASSERT_EQ(TRITONSERVER_ServerOptionsNew(&options), nullptr);
+  std::vector<Record> records;
+  ASSERT_EQ(TRITONSERVER_ServerOptionsSetLogCallback(options, &keep, &records), nullptr);
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(log(TRITONSERVER_LOG_WARN, "a\nb").ok());
+  EXPECT_TRUE(log(TRITONSERVER_LOG_VERBOSE, "not shown").ok());
+  {
+    atl::test::RecordingLog host;
+    LogScope scope(host);
+    EXPECT_TRUE(log(TRITONSERVER_LOG_VERBOSE, "in a server that shows it").ok());
+    EXPECT_TRUE(host.records().empty());
+  }
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].level, TRITONSERVER_LOG_WARN);
+  EXPECT_EQ(records[0].filename, "/src/strategy.cc");
+  EXPECT_EQ(records[0].line, 7);
+  EXPECT_EQ(records[0].message, "a\nb");
+  EXPECT_GT(records[0].timestamp_us, uint64_t{1'700'000'000} * 1'000'000);
+  EXPECT_EQ(records[1].level, TRITONSERVER_LOG_VERBOSE);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  ASSERT_EQ(TRITONSERVER_ServerOptionsSetLogCallback(options, nullptr, nullptr), nullptr);
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(log(TRITONSERVER_LOG_ERROR, "on the console again").ok());
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("on the console again"), std::string::npos);
+  EXPECT_EQ(records.size(), 2u);
+  EXPECT_NE(TRITONSERVER_ServerOptionsSetLogCallback(nullptr, &keep, &records), nullptr);
+  ASSERT_EQ(TRITONSERVER_ServerOptionsDelete(options), nullptr);
 }
 
 TEST(CLog, LevelsAreTheHosts) {

@@ -1,8 +1,11 @@
 // The server inside a program: made of options, asked, ended; several at once and one after another.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <fstream>
 #include <memory>
+#include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -46,6 +49,42 @@ TEST(InProcess, GivesThePageOfMetricsWithoutAPort) {
   EXPECT_NE(std::string(text, size).find("nv_inference_request_success{model=\"m\",version=\"1\"}"),
             std::string::npos);
   EXPECT_EQ(text_of(CALL(TRITONSERVER_MetricsDelete, metrics)), "");
+}
+
+/// What a program's own log gets. Threads of the server bring it.
+struct OwnLog {
+  std::mutex mutex;
+  std::vector<std::string> records;
+
+  static void take(TRITONSERVER_LogLevel, const char* filename, int, uint64_t, const char* message,
+                   void* userp) {
+    auto* self = static_cast<OwnLog*>(userp);
+    std::lock_guard lock(self->mutex);
+    self->records.push_back(std::string(filename) + ": " + message);
+  }
+  bool has(const std::string& record) {
+    std::lock_guard lock(mutex);
+    return std::find(records.begin(), records.end(), record) != records.end();
+  }
+};
+
+TEST(InProcess, AProgramsOwnLogGetsTheRecords) {
+  ModelFolder models;
+  models.add_identity("m");
+  Options options(models.path());
+  static OwnLog own;
+  ASSERT_EQ(text_of(CALL(TRITONSERVER_ServerOptionsSetLogCallback, options.handle, &OwnLog::take, &own)), "");
+  {
+    Server server;
+    ASSERT_EQ(server.start(options.handle), "");
+    EXPECT_TRUE(own.has("models: successfully loaded 'm' version 1"));
+    EXPECT_EQ(server.infer("m", "hello"), "hello");
+  }
+  ASSERT_EQ(text_of(CALL(TRITONSERVER_ServerOptionsSetLogCallback, options.handle, nullptr, nullptr)), "");
+  const size_t before = own.records.size();
+  Server quiet;
+  ASSERT_EQ(quiet.start(options.handle), "");
+  EXPECT_EQ(own.records.size(), before);
 }
 
 TEST(InProcess, SeveralAtOnceAndOneAfterAnother) {

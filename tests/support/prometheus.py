@@ -35,7 +35,11 @@ class Prometheus:
                 [PROGRAM, f"--config.file={self.folder}/prometheus.yml", f"--storage.tsdb.path={self.folder}/data",
                  "--web.listen-address=127.0.0.1:0", *(["--enable-feature=native-histograms"] if self.native else [])],
                 stdout=to, stderr=subprocess.STDOUT)
-        eventually(lambda: "Server is ready to receive web requests" in log.read_text(), say=log.read_text)
+        try:
+            eventually(lambda: "Server is ready to receive web requests" in log.read_text(), say=log.read_text)
+        except AssertionError:
+            self.__exit__()
+            raise
         self.address = re.search(r'"Listening on" address=(\S+)', log.read_text()).group(1)
         return self
 

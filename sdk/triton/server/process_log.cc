@@ -31,6 +31,35 @@ std::string_view level_name(LogLevel level) {
   }
 }
 
+TRITONSERVER_LogLevel c_level(LogLevel level) {
+  switch (level) {
+    case LogLevel::kError:
+      return TRITONSERVER_LOG_ERROR;
+    case LogLevel::kWarning:
+      return TRITONSERVER_LOG_WARN;
+    case LogLevel::kInfo:
+      return TRITONSERVER_LOG_INFO;
+    default:
+      return TRITONSERVER_LOG_VERBOSE;
+  }
+}
+
+/// Of the records of a server.
+class CallbackReceiver final : public LogReceiver {
+ public:
+  explicit CallbackReceiver(const LogCallback& callback) : callback_(callback) {}
+  void take(LogLevel level, std::string_view instance, std::string_view message,
+            int64_t wall_ns) noexcept override {
+    try {
+      callback_.call(level, std::string(instance).c_str(), 0, wall_ns, std::string(message).c_str());
+    } catch (...) {  // no memory: the record is lost
+    }
+  }
+
+ private:
+  const LogCallback callback_;
+};
+
 std::string time_now() {
   timespec now;
   ::clock_gettime(CLOCK_REALTIME, &now);
@@ -43,6 +72,15 @@ std::string time_now() {
 }
 
 }  // namespace
+
+void LogCallback::call(LogLevel level, const char* filename, int line, int64_t wall_ns,
+                       const char* message) const {
+  function(c_level(level), filename, line, static_cast<uint64_t>(wall_ns / kNsPerUs), message, userp);
+}
+
+std::shared_ptr<LogReceiver> LogChoices::receiver() const {
+  return callback.is_set() ? std::make_shared<CallbackReceiver>(callback) : nullptr;
+}
 
 void LogChoices::apply_to(LogSettings& settings) const {
   set(info, settings.info);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -15,6 +16,16 @@
 
 namespace atl::triton {
 
+/// A program's own log; null: it has none.
+struct LogCallback {
+  TRITONSERVER_LogCallbackFn_t function = nullptr;
+  void* userp = nullptr;
+
+  bool is_set() const noexcept { return function != nullptr; }
+  /// \param filename, message  end with a NUL
+  void call(LogLevel level, const char* filename, int line, int64_t wall_ns, const char* message) const;
+};
+
 /// Nothing: it was never said.
 struct LogChoices {
   std::optional<bool> info;
@@ -23,9 +34,12 @@ struct LogChoices {
   std::optional<uint32_t> verbose_level;
   std::optional<TRITONSERVER_LogFormat> format;
   std::optional<std::string> file;  ///< empty: the console
+  LogCallback callback;
 
   /// But for the file, which a log that is there keeps.
   void apply_to(LogSettings& settings) const;
+  /// Null: there is no callback.
+  std::shared_ptr<LogReceiver> receiver() const;
   /// The file only if the options name none.
   void apply_to(TRITONSERVER_ServerOptions& options) const;
 };

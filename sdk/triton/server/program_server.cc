@@ -26,6 +26,7 @@ void ProgramServer::follow_log(const LogChoices& choices) noexcept {
   LogSettings settings = log->settings();
   choices.apply_to(settings);
   (void)log->update(settings);
+  log->send_to(choices.receiver());
 }
 
 bool ProgramServer::wait_for(const Gate& gate, std::chrono::steady_clock::time_point deadline) {

@@ -46,6 +46,13 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetLogFormat(TRITONSERVER_ServerOp
   return chosen([&](LogChoices& log) { log.format = options->log_format = format; });
 }
 
+TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetLogCallback(TRITONSERVER_ServerOptions* options,
+                                                             TRITONSERVER_LogCallbackFn_t callback,
+                                                             void* userp) {
+  if (options == nullptr) return null_argument(__func__);
+  return chosen([&](LogChoices& log) { log.callback = {callback, userp}; });
+}
+
 TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetLogVerbose(TRITONSERVER_ServerOptions* options, int level) {
   if (options == nullptr) return null_argument(__func__);
   const uint32_t shown = level < 0 ? 0 : static_cast<uint32_t>(level);

@@ -1,5 +1,5 @@
 /// What the log shows, changeable while the server runs. This is the log extension of KServe's
-/// protocol: `POST v2/logging`, and LogSettings of the gRPC service. Service "atoll.log_control/1",
+/// protocol: `POST v2/logging`, and LogSettings of the gRPC service. Service "atoll.log_control/1", minor 1,
 /// provided by the kernel and used by the frontends.
 ///
 ///     LogSettings settings = log_control->settings();
@@ -8,9 +8,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "atoll/core/log.h"
 #include "atoll/core/status.h"
 
 namespace atl {
@@ -33,6 +35,19 @@ struct LogSettings {
   std::string format = "default";
 };
 
+/// Gets records in place of the log's file, for a program that has the server inside and a log of its own.
+class LogReceiver {
+ public:
+  virtual ~LogReceiver() = default;
+  /// Takes one record, of a level that is shown. The thread that logs waits for it, and no lock of the log is held: it may come
+  /// on several threads at a time. A record that it logs itself comes back to it. [any]
+  /// \param instance  the plugin instance that logs, or "kernel"
+  /// \param message   as it was logged, not escaped and of any length
+  /// \param wall_ns   when, by the wall clock, in nanoseconds since 1970
+  virtual void take(LogLevel level, std::string_view instance, std::string_view message,
+                    int64_t wall_ns) noexcept = 0;
+};
+
 /// The settings of the one log that all plugins of a server share. [any]
 class LogControl {
  public:
@@ -46,6 +61,11 @@ class LogControl {
   /// Errors, of which nothing changes: INVALID_ARGUMENT if the format is none of the two;
   /// UNIMPLEMENTED if the file is another one.
   virtual Status update(const LogSettings& settings) noexcept = 0;
+
+  // --- since minor 1 ---
+  /// From the next record on all of them go to the receiver, and to nowhere else.
+  /// \param receiver  shared with the log, and with threads that are inside it; null: the file again
+  virtual void send_to(std::shared_ptr<LogReceiver> receiver) noexcept { (void)receiver; }
 
  protected:
   ~LogControl() = default;

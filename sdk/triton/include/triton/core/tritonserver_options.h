@@ -111,6 +111,10 @@ TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetLogFormat
 /// 0: off, as any below.
 TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetLogVerbose(
     TRITONSERVER_ServerOptions* options, int level);
+/// From now on the records of the whole process go to the callback, and to no file or console. Null: as before. What is given
+/// with the callback must live until the process ends, because threads may be inside it for a while after another was set.
+TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetLogCallback(
+    TRITONSERVER_ServerOptions* options, TRITONSERVER_LogCallbackFn_t callback, void* userp);
 
 // --- metrics ---
 

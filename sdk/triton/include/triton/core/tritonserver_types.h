@@ -104,6 +104,12 @@ typedef enum ATOLL_ENUM_BASE {
   TRITONSERVER_LOG_ISO8601 = 1
 } TRITONSERVER_LogFormat;
 
+/// Gets one record of the log. May be called on any thread, on several at a time.
+/// filename: the source file, or of the server's own records the plugin instance; line: 0 for these. timestamp_us: by the wall
+/// clock, since 1970. The texts are valid during the call.
+typedef void (*TRITONSERVER_LogCallbackFn_t)(TRITONSERVER_LogLevel level, const char* filename, int line,
+                                             uint64_t timestamp_us, const char* message, void* userp);
+
 // --- requests and responses ---
 
 /// Bits of a request's place in its sequence.

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""What a scrape of many used models takes, in bytes and time, beside the real Triton in the same run.
+
+    bench/serve/peers/install triton && etc/dev/build release && etc/dev/build release bench
+    build/venv/bin/python bench/scrape/measure.py [--models 1000 10000] [--runs 3] [--output FILE]
+
+Each run starts both servers in turn, each as it comes, on so many models of the smallest kind (identity, one instance), uses each
+model once and scrapes the page some times; the quickest counts. Atoll's page is also asked for in the protobuf format, which has
+native histograms of each phase, and its summary is asked for on the inference port. Prints medians with the smallest and largest
+value, and the ratios to Triton's. Exits with 1 if a median ratio misses its budget: 2 times the bytes, 1.2 times the time; or if
+the summary misses its own: 4 kB, 1 ms.
+"""
+
+import argparse
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import platform
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+from support.server import BUILD, Server  # noqa: E402
+from support.waiting import eventually  # noqa: E402
+
+CONFIG = """backend: "identity"
+max_batch_size: 8
+input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 16 ] } ]
+output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 16 ] } ]
+instance_group [ { kind: KIND_CPU count: 1 } ]
+"""
+REQUEST = json.dumps({"inputs": [{"name": "INPUT0", "shape": [1, 16], "datatype": "FP32", "data": [0] * 16}]}).encode()
+SCRAPES = 9
+PROTOBUF = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
+BUDGETS = {"bytes": 2.0, "ms": 1.2}
+SUMMARY_BUDGETS = {"bytes": 4000, "ms": 1.0}
+
+
+def make_repository(folder, models):
+    for number in range(models):
+        model = folder / f"identity_{number:05}"
+        (model / "1").mkdir(parents=True)
+        (model / "config.pbtxt").write_text(CONFIG)
+    return folder
+
+
+def use(address, models):
+    connection = http.client.HTTPConnection(address, timeout=600)
+    for number in range(models):
+        connection.request("POST", f"/v2/models/identity_{number:05}/infer", REQUEST)
+        answer = connection.getresponse()
+        text = answer.read()
+        assert answer.status == 200, text
+    connection.close()
+
+
+def scrape(address, path="/metrics", accept="text/plain"):
+    """The size of a page, and the milliseconds that the quickest took on a connection that is kept."""
+    connection = http.client.HTTPConnection(address, timeout=600)
+    quickest, size = float("inf"), 0
+    for _ in range(SCRAPES):
+        begin = time.perf_counter()
+        connection.request("GET", path, headers={"Accept": accept})
+        answer = connection.getresponse()
+        size = len(answer.read())
+        quickest = min(quickest, time.perf_counter() - begin)
+        assert answer.status == 200
+    connection.close()
+    return {"bytes": size, "ms": quickest * 1e3}
+
+
+def of_atoll(repository, models):
+    with Server(repository, "plugin.onnxruntime.enabled=false", "plugin.metrics.inference_port=true") as server:
+        server.wait_ready(timeout=600)
+        use(server.http_address, models)
+        return {"atoll": scrape(server.metrics_address), "protobuf": scrape(server.metrics_address, accept=PROTOBUF),
+                "summary": scrape(server.http_address, "/metrics/summary")}
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextlib.contextmanager
+def triton(repository):
+    programs = list((ROOT / "build/peers/triton").glob("lib/python3*/site-packages/pytriton/tritonserver/bin/tritonserver"))
+    if len(programs) != 1:
+        sys.exit("error: the real Triton is not installed; run bench/serve/peers/install triton")
+    ports = {name: free_port() for name in ("http", "grpc", "metrics")}
+    command = [programs[0], f"--model-repository={repository}", f"--backend-directory={BUILD / 'bench' / 'backends'}"]
+    for name, port in ports.items():
+        command += [f"--{name}-address=127.0.0.1", f"--{name}-port={port}"]
+    with open(os.devnull, "w") as nowhere:
+        process = subprocess.Popen(command, stdout=nowhere, stderr=nowhere)
+    try:
+        def is_ready():
+            assert process.poll() is None, "Triton has ended"
+            try:
+                connection = http.client.HTTPConnection("127.0.0.1", ports["http"], timeout=10)
+                connection.request("GET", "/v2/health/ready")
+                return connection.getresponse().status == 200
+            except OSError:
+                return False
+        eventually(is_ready, timeout_s=600)
+        yield ports
+    finally:
+        process.kill()
+        process.wait()
+
+
+def one_run(repository, models):
+    with triton(repository) as ports:
+        use(f"127.0.0.1:{ports['http']}", models)
+        theirs = scrape(f"127.0.0.1:{ports['metrics']}")
+    return {"triton": theirs, **of_atoll(repository, models)}
+
+
+def spread(values, digits):
+    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
+
+
+def report(models, runs):
+    """The lines about so many models, and whether every budget is met."""
+    lines = ["", f"{models} used models, {len(runs)} runs", "",
+             "| page | bytes | ms | bytes / Triton's | ms / Triton's |", "| --- | --- | --- | --- | --- |"]
+    met = True
+    for name, title in (("triton", "Triton"), ("atoll", "Atoll, text"), ("protobuf", "Atoll, protobuf with native histograms"),
+                        ("summary", "Atoll, summary")):
+        ratios = {unit: [run[name][unit] / run["triton"][unit] for run in runs] for unit in BUDGETS}
+        lines.append(f"| {title} | {spread([run[name]['bytes'] for run in runs], 0)} | {spread([run[name]['ms'] for run in runs], 2)} "
+                     f"| {spread(ratios['bytes'], 3)} | {spread(ratios['ms'], 3)} |")
+        for unit, budget in (BUDGETS.items() if name == "atoll" else ()):
+            met &= statistics.median(ratios[unit]) <= budget
+        for unit, budget in (SUMMARY_BUDGETS.items() if name == "summary" else ()):
+            met &= statistics.median([run[name][unit] for run in runs]) <= budget
+    return lines, met
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", type=int, nargs="+", default=[1000, 10000])
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--output", type=pathlib.Path, help="also write the report there")
+    options = parser.parse_args()
+    cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
+    lines = [f"On {cpu}, {os.cpu_count()} CPUs, {platform.system()} {platform.release()}."]
+    met = True
+    for models in options.models:
+        with tempfile.TemporaryDirectory() as folder:
+            repository = make_repository(pathlib.Path(folder), models)
+            of_models, held = report(models, [one_run(repository, models) for _ in range(options.runs)])
+        lines += of_models
+        met &= held
+    lines += ["", f"Budgets: {BUDGETS['bytes']} times Triton's bytes, {BUDGETS['ms']} times its time; the summary "
+              f"{SUMMARY_BUDGETS['bytes']} bytes and {SUMMARY_BUDGETS['ms']} ms: {'met' if met else 'MISSED'}."]
+    print("\n".join(lines))
+    if options.output:
+        options.output.write_text("# A scrape of many used models\n\n" + "\n".join(lines) + "\n")
+    sys.exit(0 if met else 1)
+
+
+if __name__ == "__main__":
+    main()
