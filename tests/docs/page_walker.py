@@ -20,7 +20,7 @@ import dataclasses
 import re
 import shlex
 
-PROGRAMS = ("atoll", "atoll-config", "atoll-lint", "atoll-serve", "atollctl", "tritonserver")
+PROGRAMS = ("atoll", "atoll-config", "atoll-lint", "atoll-replay", "atoll-serve", "atollctl", "tritonserver")
 WORDS = {"serve": "bin/atoll-serve", "demo": "bin/atoll-serve"}
 COMPONENTS = {"sdk": ("bin/atoll-lint", "lib/atoll/testing/libcuda.so.1", "lib/atoll/testing/libnvidia-ml.so.1"),
               "server": ("bin/atoll",), "proto": ("lib/atoll/libatoll_proto.so",),

@@ -1,6 +1,7 @@
 """What telemetry/recorder writes: everything of requests and answers, and nothing of headers."""
 
 import os
+import signal
 import stat
 import urllib.request
 
@@ -9,7 +10,7 @@ import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 from support import recordings
-from support.server import Server
+from support.server import DEFAULT_MANIFEST, Server
 
 
 def metrics(server):
@@ -156,6 +157,34 @@ def test_full_files_are_rotated(repository, tmp_path):
         assert all(request.id != "large" for request in recordings.of_kind(entries, "request"))
     assert parts == [parts[0], parts[0] + 1, parts[0] + 2] and parts[0] > 1
     assert sum(one.requests for one in lost) == sum(one.responses for one in lost) == 1
+
+
+def test_a_reload_goes_on_with_the_file(repository, tmp_path):
+    file, manifest = tmp_path / "traffic", tmp_path / "atoll.toml"
+    text = DEFAULT_MANIFEST.read_text() + f'''
+[plugin.repeat]
+use = "backends/repeat"
+[plugin.recorder]
+use = "telemetry/recorder"
+recording_file = "{file}"
+models = ["texts"]
+'''
+    manifest.write_text(text)
+    with Server(repository, manifest=manifest) as server:
+        server.wait_ready().wait_active()
+        with server.http_client() as client:
+            recordings.infer_texts(client, httpclient, ["first"])
+            manifest.write_text(text.replace('models = ["texts"]', 'models = ["add"]'))
+            server.process.send_signal(signal.SIGHUP)
+            server.newest_line("reloaded: generation 2, ")
+            recordings.infer_texts(client, httpclient, ["second"])
+            client.infer("add", [recordings.add_input(httpclient, [1, 2, 3, 4])])
+            manifest.write_text(text.split("[plugin.recorder]")[0])
+            server.process.send_signal(signal.SIGHUP)
+            server.newest_line("reloaded: generation 3, ")
+            requests = recordings.of_kind(recordings.read(file), "request")  # whole, while the server goes on
+            assert [request.model for request in requests] == ["texts", "add"] and not (tmp_path / "traffic.1").exists()
+            client.infer("add", [recordings.add_input(httpclient, [1, 2, 3, 4])])
 
 
 def test_a_full_disk_ends_the_recording_and_not_the_serving(repository):

@@ -27,7 +27,7 @@ float from_bf16(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 1
 
 bool is_close(double recorded, double answered, const Tolerance& tolerance) {
   if (std::isnan(recorded) || std::isnan(answered)) return std::isnan(recorded) && std::isnan(answered);
-  if (recorded == answered) return true;  // infinite ones, too
+  if (std::isinf(recorded) || std::isinf(answered)) return recorded == answered;
   return std::abs(recorded - answered) <= tolerance.absolute + tolerance.relative * std::abs(recorded);
 }
 
