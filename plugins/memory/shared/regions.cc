@@ -55,6 +55,20 @@ Status no_devices(std::string_view name, const Followed<Memory>::Hold& devices, 
   return invalid_argument("failed to register CUDA shared memory region: '", name, "', GPUs not supported");
 }
 
+Status reserve(const RegionUsage& usage, std::string_view name, uint64_t mapped_bytes,
+               UsageShare* share) noexcept {
+  if (!share->add_region()) {
+    return make_status(Code::kResourceExhausted, "cannot register shared memory region '", name,
+                       "': the limit of ", usage.max_regions(), " regions is reached");
+  }
+  if (!share->add_bytes(mapped_bytes)) {
+    return make_status(Code::kResourceExhausted, "cannot register shared memory region '", name,
+                       "': ", mapped_bytes, " bytes asked for, ", usage.bytes(), " bytes of the limit of ",
+                       usage.max_bytes(), " bytes are mapped");
+  }
+  return {};
+}
+
 }  // namespace
 
 Status Region::check() const noexcept {
@@ -121,19 +135,6 @@ Status Regions::check_object_owner(std::string_view name, std::string_view key, 
                      ", expected a user of the server's allowed_owners");
 }
 
-Status Regions::reserve(std::string_view name, uint64_t mapped_bytes, UsageShare* share) noexcept {
-  if (!share->add_region()) {
-    return make_status(Code::kResourceExhausted, "cannot register shared memory region '", name,
-                       "': the limit of ", usage_.max_regions(), " regions is reached");
-  }
-  if (!share->add_bytes(mapped_bytes)) {
-    return make_status(Code::kResourceExhausted, "cannot register shared memory region '", name,
-                       "': ", mapped_bytes, " bytes asked for, ", usage_.bytes(), " bytes of the limit of ",
-                       usage_.max_bytes(), " bytes are mapped");
-  }
-  return {};
-}
-
 Status Regions::register_system_for(std::string_view owner, std::string_view name, std::string_view key,
                                     uint64_t offset, uint64_t byte_size) noexcept {
   ATOLL_RETURN_IF_ERROR(check_registration(name));
@@ -146,7 +147,7 @@ Status Regions::register_system_for(std::string_view owner, std::string_view nam
   const uint64_t size_bytes = object->size_bytes();
   if (byte_size == 0 || offset > size_bytes || byte_size > size_bytes - offset) return invalid_args(name);
   UsageShare share(usage_);
-  ATOLL_RETURN_IF_ERROR(reserve(name, Mapping::mapped_bytes(offset, byte_size), &share));
+  ATOLL_RETURN_IF_ERROR(reserve(usage_, name, Mapping::mapped_bytes(offset, byte_size), &share));
   Result<Mapping> mapping = object->map(name, offset, byte_size);
   if (!mapping.ok()) return std::move(mapping).status();
   SharedMemoryRegion about{.name = std::string(name),
@@ -174,7 +175,7 @@ Status Regions::register_cuda_for(std::string_view owner, std::string_view name,
   if (RegionRef present = find(owner, name); present != nullptr && present->registered()) return taken(name);
   if (byte_size == 0) return invalid_args(name);
   UsageShare share(usage_);
-  ATOLL_RETURN_IF_ERROR(reserve(name, byte_size, &share));
+  ATOLL_RETURN_IF_ERROR(reserve(usage_, name, byte_size, &share));
   Result<Buffer> buffer = devices->open_handle(raw_handle, device_id, byte_size);
   if (!buffer.ok()) return open_failure(name, buffer.status());
   SharedMemoryRegion about{.name = std::string(name),

@@ -102,7 +102,6 @@ class Regions final : public SharedMemory, public MetricSource {
   std::vector<RegionRef> all() const noexcept;
   Status check_registration(std::string_view name) const noexcept;
   Status check_object_owner(std::string_view name, std::string_view key, uid_t owner) const noexcept;
-  Status reserve(std::string_view name, uint64_t mapped_bytes, UsageShare* share) noexcept;
   Status insert(std::unique_ptr<Region> region) noexcept;
 
   bool idles_end() const noexcept { return idle_timeout_ns() != 0; }

@@ -1,13 +1,14 @@
 #include "telemetry/audit/audit_line.h"
 
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
 
 #include "atoll/core/clock.h"
 #include "atoll/lib/json_writer.h"
-#include "rapidjson/stringbuffer.h"
-#include "rapidjson/writer.h"
 
 namespace atl::audit {
 namespace {

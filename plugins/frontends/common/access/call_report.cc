@@ -40,9 +40,7 @@ CallReport::CallReport(const Followed<Audit>& audit, const Clock& clock, const A
 
 void CallReport::set_caller(std::string_view subject, std::string_view tenant, std::string_view source) {
   const std::lock_guard lock(mutex_);
-  subject_ = cut(subject);
-  tenant_ = cut(tenant);
-  source_ = cut(source);
+  caller_ = {cut(subject), cut(tenant), cut(source)};
 }
 
 void CallReport::set_model(std::string_view model, std::string_view version) {
@@ -53,9 +51,9 @@ void CallReport::set_model(std::string_view model, std::string_view version) {
 
 void CallReport::deny(std::string rule, std::string_view reason) {
   const std::lock_guard lock(mutex_);
-  if (!rule_.empty()) return;
-  rule_ = std::move(rule);
-  reason_ = cut(reason);
+  if (!denial_.rule.empty()) return;
+  denial_.rule = std::move(rule);
+  denial_.reason = cut(reason);
 }
 
 void CallReport::on_asked(std::string_view category_name, std::string_view model, bool is_allowed) {
@@ -65,9 +63,9 @@ void CallReport::on_asked(std::string_view category_name, std::string_view model
     if (!is_allowed) record(cut(model), lacked, protocol_ == CallProtocol::kGrpc ? kGrpcNotFound : 0);
     return;
   }
-  asked_several_ = asked_several_ || (!asked_model_.empty() && asked_model_ != model);
-  asked_model_ = cut(model);
-  if (!is_allowed) lacked_ = std::move(lacked);
+  asked_.are_several = asked_.are_several || (!asked_.model.empty() && asked_.model != model);
+  asked_.model = cut(model);
+  if (!is_allowed) asked_.lacked = std::move(lacked);
 }
 
 void CallReport::set_status(int32_t status) {
@@ -75,17 +73,18 @@ void CallReport::set_status(int32_t status) {
   status_ = status;
 }
 
+/// A client that goes without an answer hides nothing by that.
 bool CallReport::is_failed() const noexcept {
-  return protocol_ == CallProtocol::kHttp ? status_ >= 400 : status_ > 0;
+  return protocol_ == CallProtocol::kHttp ? status_ < 0 || status_ >= 400 : status_ != 0;
 }
 
 void CallReport::send() {
   const std::lock_guard lock(mutex_);
   // A list leaves out what the caller may not see, which is no denial; an answer about that one model is.
-  if (rule_.empty() && !asked_several_ && is_failed()) rule_ = lacked_;
-  if (!is_wanted_ && rule_.empty()) return;
-  if (model_.empty() && !asked_several_) model_ = asked_model_;
-  record(model_, rule_, status_);
+  if (denial_.rule.empty() && !asked_.are_several && is_failed()) denial_.rule = asked_.lacked;
+  if (!is_wanted_ && denial_.rule.empty()) return;
+  if (model_.empty() && !asked_.are_several) model_ = asked_.model;
+  record(model_, denial_.rule, status_);
 }
 
 void CallReport::record(const std::string& model, const std::string& rule, int32_t status) {
@@ -99,13 +98,13 @@ void CallReport::record(const std::string& model, const std::string& rule, int32
   call.path = path_;
   call.request_id = request_id_;
   call.peer = peer_;
-  call.subject = subject_;
-  call.tenant = tenant_;
-  call.source = source_;
+  call.subject = caller_.subject;
+  call.tenant = caller_.tenant;
+  call.source = caller_.source;
   call.model = model;
   call.version = version_;
   call.rule = rule;
-  call.reason = reason_;
+  call.reason = denial_.reason;
   call.status = status;
   call.duration_ns = clock_.now_ns() - began_ns_;
   audit->record(call);

@@ -19,6 +19,21 @@ struct CallName {
   bool is_stream = false;
 };
 
+/// As members of AuditedCall.
+struct ReportedCaller {
+  std::string subject, tenant, source;
+};
+struct ReportedDenial {
+  std::string rule, reason;
+};
+
+/// What an identity was asked about models.
+struct AskedModels {
+  std::string model;  ///< the last one
+  bool are_several = false;
+  std::string lacked;  ///< the permission for it that the caller does not have
+};
+
 /// Collects what becomes known of a call, and is sent once. [any]
 class CallReport {
  public:
@@ -52,12 +67,10 @@ class CallReport {
   const std::string category_name_, method_, path_, request_id_, peer_;
 
   std::mutex mutex_;  ///< for all below
-  std::string subject_, tenant_, source_;
+  ReportedCaller caller_;
   std::string model_, version_;
-  std::string asked_model_;  ///< that an identity was asked about
-  bool asked_several_ = false;
-  std::string lacked_;  ///< the permission for it that the caller does not have
-  std::string rule_, reason_;
+  AskedModels asked_;
+  ReportedDenial denial_;
   int32_t status_ = -1;
 };
 

@@ -178,6 +178,10 @@ TEST_F(CallReportTest, AModelThatIsHiddenFromTheCallerIsADenial) {
   const KeptRecord listed = end(200);
   EXPECT_EQ(listed.rule, "");
   EXPECT_EQ(listed.model, "") << "it is about several";
+  // Who goes without an answer was denied one all the same.
+  EXPECT_TRUE(ask(alices()).ok());
+  EXPECT_FALSE(may_use_model("secret"));
+  EXPECT_EQ(end(-1).rule, "inference@secret");
   // One that the caller may use fails for another reason.
   EXPECT_TRUE(ask(alices()).ok());
   EXPECT_TRUE(may_use_model("mine"));

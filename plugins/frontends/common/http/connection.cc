@@ -65,7 +65,10 @@ void Connection::close() noexcept {
   socket_.close(!exchange_.writer().has_begun());
   exchange_.drop();
   // Who still has to answer whether the call may be made gives the identity to nobody.
-  if (asking_ == nullptr) access_.forget();
+  if (asking_ == nullptr) {
+    access_.set_status(exchange_.http_status());
+    access_.forget();
+  }
   reader_.identify({}, nullptr);
   worker_.remove(*this);
 }
@@ -152,6 +155,7 @@ void Connection::refuse() {
 
 void Connection::on_answered() noexcept {
   reader_.identify({}, nullptr);
+  access_.set_status(exchange_.http_status());
   access_.forget();
   if (!exchange_.writer().keeps_alive()) return linger();
   reader_.next();

@@ -44,8 +44,6 @@ class Connection final : public Posted, public std::enable_shared_from_this<Conn
   // --- its exchange ---
   /// Whether a request, or its first bytes, have come behind the present one.
   bool next_is_here() noexcept;
-  /// The answer begins.
-  void on_answer(int http_status) noexcept { access_.set_status(http_status); }
   /// All of the answer is in the socket.
   void on_answered() noexcept;
 

@@ -19,6 +19,7 @@ Exchange::Exchange(Connection& connection, ServingThread& worker, RequestReader&
 // --- the request ---
 
 bool Exchange::begin_body() {
+  http_status_ = kUnanswered;
   request_.begin_body();
   const bool awaits_continue = request_.awaits_continue();
   if (awaits_continue && request_.is_refused()) {
@@ -79,7 +80,7 @@ void Exchange::about_to_answer(int http_status, Framing framing) noexcept {
   }
   if (!keeps_alive) writer_.stop_keeping_alive();
   worker_.counters.add(request_.verdict().category, http_status);
-  connection_.on_answer(http_status);
+  http_status_ = http_status;
   deadline_.expect_nothing();  // until the socket takes no more
 }
 

@@ -41,6 +41,8 @@ class Exchange final : public Channel {
 
   // --- the answer ---
   AnswerWriter& writer() noexcept { return writer_; }
+  /// Of the present request, or of the last one. \returns -1: its answer has not begun
+  int http_status() const noexcept { return http_status_; }
   /// Goes on when the socket takes more.
   void write() noexcept;
   /// The connection is closed; the call learns that its client is gone.
@@ -78,6 +80,8 @@ class Exchange final : public Channel {
   ClientSocket& socket_;
   ClientDeadline& deadline_;
   IncomingRequest request_;
+  static constexpr int kUnanswered = -1;
+  int http_status_ = kUnanswered;
   Call* call_ = nullptr;
   bool is_running_ = false;  ///< the request is complete and its answer is not
   bool keeps_head_ = false;  ///< of the present request, until its call ends

@@ -81,18 +81,18 @@ size_t SequenceTable::IdHash::operator()(const OwnedId& id) const noexcept {
   return id.id.text.empty() ? mix(id.id.number ^ begin) : mix_text(begin, id.id.text);
 }
 
+SequenceTable::Ids::Ids()
+    : buckets(kBucketsMin),
+      open(ById::bucket_traits(buckets.data(), buckets.size()),
+           IdHash{std::random_device()() * 0x100000001ull + std::random_device()()}) {}
+
 SequenceTable::SequenceTable(const SequenceLimits& limits)
-    : limits_(limits),
-      buckets_(kBucketsMin),
-      by_id_(ById::bucket_traits(buckets_.data(), buckets_.size()),
-             IdHash{std::random_device()() * 0x100000001ull + std::random_device()()}),
-      ready_(limits.instances),
-      rows_(limits.instances) {
+    : limits_(limits), ready_(limits.instances), rows_(limits.instances) {
   unused_.reserve(kUnusedMax);
 }
 
 SequenceTable::~SequenceTable() {
-  by_id_.clear();
+  ids_.open.clear();
   for (const auto& rows : rows_) {
     for (Sequence* sequence : rows) delete sequence;
   }
@@ -103,23 +103,23 @@ SequenceTable::~SequenceTable() {
 }
 
 Sequence* SequenceTable::find(const OwnedId& id) const noexcept {
-  const auto found = by_id_.find(id);
-  return found == by_id_.end() ? nullptr : const_cast<Sequence*>(&*found);
+  const auto found = ids_.open.find(id);
+  return found == ids_.open.end() ? nullptr : const_cast<Sequence*>(&*found);
 }
 
 bool SequenceTable::is_open(const SequenceId& id) const noexcept {
-  return find({id, {}}) != nullptr || (!owned_ids_.empty() && owned_ids_.contains(id_key(id)));
+  return find({id, {}}) != nullptr || (!ids_.owned.empty() && ids_.owned.contains(id_key(id)));
 }
 
 /// A bucket has one sequence at most, mostly: each further one is a cache miss.
 void SequenceTable::add_id(Sequence& sequence) {
-  if (by_id_.size() * 2 >= buckets_.size()) {
-    std::vector<ById::bucket_type> more(buckets_.size() * 2);
-    by_id_.rehash(ById::bucket_traits(more.data(), more.size()));
-    buckets_.swap(more);  // the buckets stay where they are
+  if (ids_.open.size() * 2 >= ids_.buckets.size()) {
+    std::vector<ById::bucket_type> more(ids_.buckets.size() * 2);
+    ids_.open.rehash(ById::bucket_traits(more.data(), more.size()));
+    ids_.buckets.swap(more);  // the buckets stay where they are
   }
-  by_id_.insert(sequence);
-  if (!sequence.owner_.empty()) ++owned_ids_[id_key(sequence.id())];
+  ids_.open.insert(sequence);
+  if (!sequence.owner_.empty()) ++ids_.owned[id_key(sequence.id())];
 }
 
 Sequence* SequenceTable::at(const SequenceSlot& slot) const noexcept {
@@ -222,10 +222,10 @@ void SequenceTable::give_back(Sequence& sequence, Request& request, int64_t now_
 
 void SequenceTable::close(Sequence& sequence) noexcept {
   if (std::exchange(sequence.closed_, true)) return;
-  by_id_.erase(by_id_.iterator_to(sequence));
+  ids_.open.erase(ids_.open.iterator_to(sequence));
   if (sequence.owner_.empty()) return;
-  const auto counted = owned_ids_.find(id_key(sequence.id()));
-  if (--counted->second == 0) owned_ids_.erase(counted);
+  const auto counted = ids_.owned.find(id_key(sequence.id()));
+  if (--counted->second == 0) ids_.owned.erase(counted);
 }
 
 void SequenceTable::take_waiting(Sequence& sequence, RequestQueue& waiting) noexcept {

@@ -183,6 +183,14 @@ class SequenceTable {
       boost::intrusive::key_of_value<IdOf>, boost::intrusive::hash<IdHash>, boost::intrusive::equal<SameId>,
       boost::intrusive::power_2_buckets<true>>;
 
+  /// Of those that are not closed.
+  struct Ids {
+    Ids();
+    std::vector<ById::bucket_type> buckets;
+    ById open;
+    std::map<std::string, uint64_t> owned;  ///< how many of them have an owner, by what id_key() says
+  };
+
   Sequence* find(const OwnedId& id) const noexcept;
   Sequence& begin(const Request& request, int64_t now_ns);
   void add_id(Sequence& sequence);
@@ -199,9 +207,7 @@ class SequenceTable {
   }
 
   const SequenceLimits limits_;
-  std::vector<ById::bucket_type> buckets_;
-  ById by_id_;                                     // those that are not closed
-  std::map<std::string, uint64_t> owned_ids_;      // how many of them have an owner, by what id_key() says
+  Ids ids_;
   std::vector<std::unique_ptr<Sequence>> unused_;  // kept for the next ones
   std::vector<SequenceList> ready_;                // by instance
   std::vector<std::vector<Sequence*>> rows_;       // by instance and row
