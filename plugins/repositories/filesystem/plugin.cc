@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "atoll/core/options_follower.h"
-#include "repositories/filesystem/following_repository.h"
+#include "repositories/common/following_repository.h"
 
 namespace atl::filesystem {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "atoll/core/status.h"
 #include "atoll/models/repository_paths.h"
-#include "repositories/filesystem/containment.h"
+#include "repositories/common/containment.h"
 
 namespace atl::filesystem {
 

@@ -1,10 +1,10 @@
-#include "repositories/filesystem/stamps.h"
+#include "repositories/common/stamps.h"
 
 #include <atomic>
 #include <functional>
 
 #include "atoll/core/clock.h"
-#include "repositories/filesystem/names.h"
+#include "repositories/common/names.h"
 
 namespace atl::filesystem {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "repositories/filesystem/filesystem_repository.h"
+#include "repositories/common/filesystem_repository.h"
 
 namespace atl::filesystem {
 

@@ -1,4 +1,4 @@
-#include "repositories/filesystem/filesystem_repository.h"
+#include "repositories/common/filesystem_repository.h"
 
 #include <gtest/gtest.h>
 #include <sys/fsuid.h>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "atoll/testing/fake_log.h"
-#include "repositories/filesystem/testing/repository_folder.h"
+#include "repositories/common/testing/repository_folder.h"
 
 namespace atl::filesystem {
 namespace {

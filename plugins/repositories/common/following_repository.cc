@@ -1,4 +1,4 @@
-#include "repositories/filesystem/following_repository.h"
+#include "repositories/common/following_repository.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "repositories/filesystem/filesystem_repository.h"
+#include "repositories/common/filesystem_repository.h"
 
 #include <fcntl.h>
 
@@ -12,10 +12,10 @@
 
 #include "atoll/core/guarded.h"
 #include "atoll/core/utf8.h"
-#include "repositories/filesystem/directory_reader.h"
-#include "repositories/filesystem/model_scan.h"
-#include "repositories/filesystem/names.h"
-#include "repositories/filesystem/stamps.h"
+#include "repositories/common/directory_reader.h"
+#include "repositories/common/model_scan.h"
+#include "repositories/common/names.h"
+#include "repositories/common/stamps.h"
 
 namespace atl::filesystem {
 

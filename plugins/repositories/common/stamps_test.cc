@@ -1,4 +1,4 @@
-#include "repositories/filesystem/stamps.h"
+#include "repositories/common/stamps.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "atoll/core/clock.h"
-#include "repositories/filesystem/filesystem_repository.h"
-#include "repositories/filesystem/testing/repository_folder.h"
+#include "repositories/common/filesystem_repository.h"
+#include "repositories/common/testing/repository_folder.h"
 
 namespace atl::filesystem {
 namespace {

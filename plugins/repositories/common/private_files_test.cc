@@ -1,4 +1,4 @@
-#include "repositories/filesystem/private_files.h"
+#include "repositories/common/private_files.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 
 #include <csignal>
 
-#include "repositories/filesystem/file_access.h"
-#include "repositories/filesystem/testing/repository_folder.h"
+#include "repositories/common/file_access.h"
+#include "repositories/common/testing/repository_folder.h"
 
 namespace atl::filesystem {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "atoll/core/status.h"
-#include "repositories/filesystem/file_access.h"
+#include "repositories/common/file_access.h"
 
 namespace atl::filesystem {
 

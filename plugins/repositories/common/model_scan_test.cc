@@ -1,10 +1,10 @@
-#include "repositories/filesystem/model_scan.h"
+#include "repositories/common/model_scan.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "repositories/filesystem/testing/repository_folder.h"
+#include "repositories/common/testing/repository_folder.h"
 
 namespace atl::filesystem {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "atoll/core/status.h"
-#include "repositories/filesystem/file_access.h"
+#include "repositories/common/file_access.h"
 
 namespace atl::filesystem {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "repositories/filesystem/following_repository.h"
-#include "repositories/filesystem/testing/repository_folder.h"
+#include "repositories/common/following_repository.h"
+#include "repositories/common/testing/repository_folder.h"
 
 namespace atl::filesystem {
 namespace {

@@ -1,4 +1,4 @@
-#include "repositories/filesystem/containment.h"
+#include "repositories/common/containment.h"
 
 #include <fcntl.h>
 

@@ -1,4 +1,4 @@
-#include "repositories/filesystem/private_folder.h"
+#include "repositories/common/private_folder.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "repositories/filesystem/private_files.h"
+#include "repositories/common/private_files.h"
 
 namespace atl::filesystem {
 

@@ -1,4 +1,4 @@
-#include "repositories/filesystem/names.h"
+#include "repositories/common/names.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "repositories/filesystem/model_scan.h"
+#include "repositories/common/model_scan.h"
 
 #include <fcntl.h>
 
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "repositories/filesystem/directory_reader.h"
+#include "repositories/common/directory_reader.h"
 
 namespace atl::filesystem {
 

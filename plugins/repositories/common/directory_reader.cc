@@ -1,4 +1,4 @@
-#include "repositories/filesystem/directory_reader.h"
+#include "repositories/common/directory_reader.h"
 
 #include <fcntl.h>
 

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "atoll/core/status.h"
-#include "repositories/filesystem/containment.h"
+#include "repositories/common/containment.h"
 
 namespace atl::filesystem {
 

@@ -12,9 +12,9 @@
 #include "atoll/core/clock.h"
 #include "atoll/core/log.h"
 #include "atoll/models/repository.h"
-#include "repositories/filesystem/containment.h"
-#include "repositories/filesystem/private_folder.h"
-#include "repositories/filesystem/repository_list.h"
+#include "repositories/common/containment.h"
+#include "repositories/common/private_folder.h"
+#include "repositories/common/repository_list.h"
 
 namespace atl::filesystem {
 

@@ -1,9 +1,9 @@
-#include "repositories/filesystem/private_folder.h"
+#include "repositories/common/private_folder.h"
 
 #include <gtest/gtest.h>
 
-#include "repositories/filesystem/filesystem_repository.h"
-#include "repositories/filesystem/testing/repository_folder.h"
+#include "repositories/common/filesystem_repository.h"
+#include "repositories/common/testing/repository_folder.h"
 
 namespace atl::filesystem {
 namespace {

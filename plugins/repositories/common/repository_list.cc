@@ -1,4 +1,4 @@
-#include "repositories/filesystem/repository_list.h"
+#include "repositories/common/repository_list.h"
 
 #include <sys/stat.h>
 
@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "atoll/core/guarded.h"
-#include "repositories/filesystem/directory_reader.h"
-#include "repositories/filesystem/names.h"
+#include "repositories/common/directory_reader.h"
+#include "repositories/common/names.h"
 
 namespace atl::filesystem {
 

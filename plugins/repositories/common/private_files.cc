@@ -1,4 +1,4 @@
-#include "repositories/filesystem/private_files.h"
+#include "repositories/common/private_files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "repositories/filesystem/file_access.h"
+#include "repositories/common/file_access.h"
 
 namespace atl::filesystem {
 

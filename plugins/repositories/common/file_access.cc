@@ -1,4 +1,4 @@
-#include "repositories/filesystem/file_access.h"
+#include "repositories/common/file_access.h"
 
 #include <fcntl.h>
 #include <unistd.h>

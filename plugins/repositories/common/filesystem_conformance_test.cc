@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "atoll/testing/conformance/repository.h"
-#include "repositories/filesystem/filesystem_repository.h"
+#include "repositories/common/filesystem_repository.h"
 
 namespace atl::test {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "atoll/models/repository.h"
-#include "repositories/filesystem/file_access.h"
+#include "repositories/common/file_access.h"
 
 namespace atl::filesystem {
 
