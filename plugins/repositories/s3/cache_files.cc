@@ -22,7 +22,9 @@ constexpr std::string_view kPartEnd = ".part";
 constexpr std::string_view kLockEnd = ".lock";
 constexpr mode_t kFileMode = 0644;
 
-int64_t modified_ns(const struct stat& info) noexcept { return info.st_mtim.tv_sec * kNsPerSecond + info.st_mtim.tv_nsec; }
+int64_t modified_ns(const struct stat& info) noexcept {
+  return info.st_mtim.tv_sec * kNsPerSecond + info.st_mtim.tv_nsec;
+}
 
 /// "<object>.<size>.part"
 uint64_t promised_bytes(std::string_view name) noexcept {
@@ -73,9 +75,11 @@ Result<std::vector<CacheEntry>> list_cache(const std::string& root) {
       if (is_object_folder && path.ends_with(kPartEnd)) {
         entries.push_back({CacheEntry::Kind::kPart, path, promised_bytes(path), modified_ns(info), 1});
       } else if (is_object_folder) {
-        entries.push_back({CacheEntry::Kind::kObject, path, static_cast<uint64_t>(info.st_size), modified_ns(info), info.st_nlink});
+        entries.push_back({CacheEntry::Kind::kObject, path, static_cast<uint64_t>(info.st_size),
+                           modified_ns(info), info.st_nlink});
       } else if (path.ends_with(kLockEnd)) {
-        entries.push_back({CacheEntry::Kind::kModel, path.substr(0, path.size() - kLockEnd.size()), 0, modified_ns(info), 0});
+        entries.push_back({CacheEntry::Kind::kModel, path.substr(0, path.size() - kLockEnd.size()), 0,
+                           modified_ns(info), 0});
       }
     }
     if (failure) return unavailable(root, "/", folder, ": ", failure.message());
@@ -86,7 +90,8 @@ Result<std::vector<CacheEntry>> list_cache(const std::string& root) {
 bool remove_entry(const CacheEntry& entry) {
   std::error_code failure;
   if (entry.kind == CacheEntry::Kind::kObject) return ::unlink(entry.path.c_str()) == 0;
-  const std::string lock_path = entry.kind == CacheEntry::Kind::kPart ? entry.path : cat(entry.path, kLockEnd);
+  const std::string lock_path =
+      entry.kind == CacheEntry::Kind::kPart ? entry.path : cat(entry.path, kLockEnd);
   const Result<FileDescriptor> lock = lock_file(lock_path, LOCK_EX | LOCK_NB);
   if (!lock.ok() || !lock.value().valid()) return false;
   if (entry.kind == CacheEntry::Kind::kModel) std::filesystem::remove_all(entry.path, failure);

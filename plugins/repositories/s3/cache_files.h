@@ -24,9 +24,9 @@ struct CacheEntry {
   enum class Kind : uint8_t { kObject, kPart, kModel };
   Kind kind = Kind::kObject;
   std::string path;
-  uint64_t bytes = 0;    ///< of a part what it is to have; of a model 0, because they are its objects'
-  int64_t used_ns = 0;   ///< since the epoch
-  uint64_t links = 0;    ///< of an object
+  uint64_t bytes = 0;   ///< of a part what it is to have; of a model 0, because they are its objects'
+  int64_t used_ns = 0;  ///< since the epoch
+  uint64_t links = 0;   ///< of an object
 };
 /// Errors: disk_failure().
 Result<std::vector<CacheEntry>> list_cache(const std::string& root);

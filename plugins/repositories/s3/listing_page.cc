@@ -17,9 +17,9 @@ constexpr size_t kObjectsOfPageMax = 10'000;
 
 /// Entities of a document's own are never expanded; that one declares some is reason enough to refuse it.
 bool parse_xml(std::string_view xml, pugi::xml_document& document) {
-  const auto parsed = document.load_buffer(xml.data(), xml.size(),
-                                           pugi::parse_default | pugi::parse_doctype | pugi::parse_ws_pcdata_single,
-                                           pugi::encoding_utf8);
+  const auto parsed = document.load_buffer(
+      xml.data(), xml.size(), pugi::parse_default | pugi::parse_doctype | pugi::parse_ws_pcdata_single,
+      pugi::encoding_utf8);
   return parsed && std::ranges::none_of(document.children(), [](const pugi::xml_node& node) {
            return node.type() == pugi::node_doctype;
          });
@@ -44,14 +44,16 @@ Result<StoreObject> parse_object(const pugi::xml_node& node) {
   const std::string_view size = node.child_value("Size");
   const auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), object.size);
   if (error != std::errc() || end != size.data() + size.size() || object.size > uint64_t{INT64_MAX}) {
-    return invalid_argument("found the size '", size.substr(0, kTagBytesMax), "' of key '", object.key, "', expected a number of bytes");
+    return invalid_argument("found the size '", size.substr(0, kTagBytesMax), "' of key '", object.key,
+                            "', expected a number of bytes");
   }
   return object;
 }
 
 std::string printable(std::string_view text) {
   std::string out(text.substr(0, kMessageBytesMax));
-  std::replace_if(out.begin(), out.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
   return out;
 }
 

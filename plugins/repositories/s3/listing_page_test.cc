@@ -7,18 +7,20 @@
 namespace atl::s3 {
 namespace {
 
-std::string content(const std::string& key, const std::string& size = "3", const std::string& etag = "&quot;e&quot;") {
-  return cat("<Contents><Key>", key, "</Key><LastModified>2026-01-02T03:04:05.000Z</LastModified><ETag>", etag,
-             "</ETag><Size>", size, "</Size></Contents>");
+std::string content(const std::string& key, const std::string& size = "3",
+                    const std::string& etag = "&quot;e&quot;") {
+  return cat("<Contents><Key>", key, "</Key><LastModified>2026-01-02T03:04:05.000Z</LastModified><ETag>",
+             etag, "</ETag><Size>", size, "</Size></Contents>");
 }
 std::string page(const std::string& inside) {
-  return cat("<?xml version=\"1.0\"?>\n<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">", inside,
-             "</ListBucketResult>");
+  return cat("<?xml version=\"1.0\"?>\n<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">",
+             inside, "</ListBucketResult>");
 }
 
 TEST(ListingPage, KeysSizesAndTagsAreRead) {
-  auto read = parse_listing_page(page(cat("<IsTruncated>true</IsTruncated>", content("m/1/a &amp; b"), content("m/ x", "0"),
-                                                "<NextContinuationToken>t==</NextContinuationToken>")));
+  auto read = parse_listing_page(
+      page(cat("<IsTruncated>true</IsTruncated>", content("m/1/a &amp; b"), content("m/ x", "0"),
+               "<NextContinuationToken>t==</NextContinuationToken>")));
   ASSERT_TRUE(read.ok()) << read.status().text();
   ASSERT_EQ(read->objects.size(), 2u);
   EXPECT_EQ(read->objects[0].key, "m/1/a & b");

@@ -26,7 +26,8 @@ constexpr std::uintmax_t kListingBytesMax = uint64_t{256} << 20;
 
 bool has_size(const std::string& path, uint64_t size) noexcept {
   struct stat info = {};
-  return ::lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && static_cast<uint64_t>(info.st_size) == size;
+  return ::lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+         static_cast<uint64_t>(info.st_size) == size;
 }
 
 /// Whether all of it is there, in the right size.
@@ -74,7 +75,8 @@ Result<std::shared_ptr<ObjectCache>> ObjectCache::open(const std::string& direct
   return std::shared_ptr<ObjectCache>(new ObjectCache(absolute, bytes_max));
 }
 
-Result<std::shared_ptr<const CachedModel>> ObjectCache::find(const std::string& identity, const StoreModel& model) {
+Result<std::shared_ptr<const CachedModel>> ObjectCache::find(const std::string& identity,
+                                                             const StoreModel& model) {
   const std::string path = model_path(identity);
   if (!fs::is_directory(path)) return std::shared_ptr<const CachedModel>();
   Result<FileDescriptor> lock = lock_file(path + ".lock", LOCK_SH);
@@ -84,6 +86,7 @@ Result<std::shared_ptr<const CachedModel>> ObjectCache::find(const std::string& 
     return std::make_shared<const CachedModel>(path, std::move(lock).value());
   }
   // Somebody else's hands were in it: it is made again, unless it is served.
+  lock.value() = FileDescriptor();
   lock = lock_file(path + ".lock", LOCK_EX | LOCK_NB);
   if (!lock.ok()) return std::move(lock).status();
   if (!lock.value().valid()) return unavailable(path, ": is damaged, and in use");
@@ -94,8 +97,8 @@ Result<std::shared_ptr<const CachedModel>> ObjectCache::find(const std::string& 
 Result<std::optional<ModelDraft>> ObjectCache::begin(const std::string& place, const std::string& identity,
                                                      const StoreModel& model) {
   if (bytes_max_ != 0 && model.bytes > bytes_max_) {
-    return make_status(Code::kResourceExhausted, "the model has ", model.bytes, " bytes, and the option 'cache_size' allows ",
-                       bytes_max_);
+    return make_status(Code::kResourceExhausted, "the model has ", model.bytes,
+                       " bytes, and the option 'cache_size' allows ", bytes_max_);
   }
   ModelDraft draft;
   draft.model = identity;
@@ -118,7 +121,8 @@ Result<std::optional<ModelDraft>> ObjectCache::begin(const std::string& place, c
 /// Links what is there and lists what is not.
 Status ObjectCache::stage(const std::string& place, const StoreModel& model, ModelDraft& draft) const {
   ATOLL_RETURN_IF_ERROR(make_folders(draft.folder));
-  for (const std::string& folder : model.folders) ATOLL_RETURN_IF_ERROR(make_folders(cat(draft.folder, "/", folder)));
+  for (const std::string& folder : model.folders)
+    ATOLL_RETURN_IF_ERROR(make_folders(cat(draft.folder, "/", folder)));
   for (size_t i = 0; i < model.objects.size(); ++i) {
     const ModelObject& object = model.objects[i];
     const std::string name = sha256_hex(cat(place, '\0', object.path, '\0', object.etag, '\0', object.size));
@@ -192,7 +196,8 @@ Status ObjectCache::make_room(uint64_t bytes) const {
 }
 
 Status ObjectCache::complete(MissingObject& object) {
-  if (!has_size(object.part, object.size)) return unavailable(object.part, ": is not as long as was downloaded");
+  if (!has_size(object.part, object.size))
+    return unavailable(object.part, ": is not as long as was downloaded");
   const int file = object.file.get();
   if (::fdatasync(file) != 0 || ::fchmod(file, kObjectMode) != 0) return disk_failure(object.part);
   // First the link, so that it is in use at every moment.
@@ -215,7 +220,8 @@ Result<std::shared_ptr<const CachedModel>> ObjectCache::finish(ModelDraft draft,
 std::optional<std::string> ObjectCache::kept_listing(const std::string& place, int64_t* age_seconds) const {
   const std::string path = cat(root_, "/listings/", sha256_hex(place), ".json");
   struct stat info = {};
-  if (::stat(path.c_str(), &info) != 0 || static_cast<std::uintmax_t>(info.st_size) > kListingBytesMax) return {};
+  if (::stat(path.c_str(), &info) != 0 || static_cast<std::uintmax_t>(info.st_size) > kListingBytesMax)
+    return {};
   *age_seconds = std::max<int64_t>(std::time(nullptr) - info.st_mtim.tv_sec, 0);
   std::ifstream file(path, std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());

@@ -30,7 +30,8 @@ namespace atl::s3 {
 /// A model in the cache that cannot be removed as long as this exists.
 class CachedModel {
  public:
-  CachedModel(std::string path, FileDescriptor lock) noexcept : path_(std::move(path)), lock_(std::move(lock)) {}
+  CachedModel(std::string path, FileDescriptor lock) noexcept
+      : path_(std::move(path)), lock_(std::move(lock)) {}
   /// Its folder, absolute.
   const std::string& path() const noexcept { return path_; }
 
@@ -41,7 +42,7 @@ class CachedModel {
 
 /// An object that is not there yet, or not whole.
 struct MissingObject {
-  size_t index = 0;   ///< in StoreModel::objects
+  size_t index = 0;  ///< in StoreModel::objects
   uint64_t size = 0;
   std::string part;   ///< path of what there is
   std::string whole;  ///< path of what is to be
@@ -83,7 +84,8 @@ class ObjectCache {
   Status keep_listing(const std::string& place, const std::string& json) const;
 
  private:
-  ObjectCache(std::string directory, uint64_t bytes_max) : root_(std::move(directory)), bytes_max_(bytes_max) {}
+  ObjectCache(std::string directory, uint64_t bytes_max)
+      : root_(std::move(directory)), bytes_max_(bytes_max) {}
   std::string model_path(const std::string& identity) const { return cat(root_, "/models/", identity); }
   Status stage(const std::string& place, const StoreModel& model, ModelDraft& draft) const;
   Result<bool> reserve(ModelDraft& draft) const;

@@ -34,7 +34,8 @@ Result<ObjectStore> ObjectStore::make(StoreUrl url, StoreAccess access, Clock& c
   if (is_own && !store.access_.endpoint.empty()) {
     const Result<StoreUrl> endpoint = parse_store_url(cat("s3://", store.access_.endpoint, "/bucket"));
     if (!endpoint.ok() || endpoint.value().bucket != "bucket") {
-      return invalid_argument("AWS_ENDPOINT_URL: found '", store.access_.endpoint, "', expected http://HOST:PORT or https://HOST:PORT");
+      return invalid_argument("AWS_ENDPOINT_URL: found '", store.access_.endpoint,
+                              "', expected http://HOST:PORT or https://HOST:PORT");
     }
     is_own = false;
     host = endpoint.value().host;
@@ -42,8 +43,9 @@ Result<ObjectStore> ObjectStore::make(StoreUrl url, StoreAccess access, Clock& c
   }
   if (is_own) host = cat("s3.", store.access_.credentials.region, ".amazonaws.com");
   host = without_usual_port(std::move(host), store.url_.is_tls);
-  const bool is_virtual = store.access_.addressing == Addressing::kVirtualHost ||
-                          (store.access_.addressing == Addressing::kAuto && is_own && is_host_part(store.url_.bucket));
+  const bool is_virtual =
+      store.access_.addressing == Addressing::kVirtualHost ||
+      (store.access_.addressing == Addressing::kAuto && is_own && is_host_part(store.url_.bucket));
   store.host_ = is_virtual ? cat(store.url_.bucket, ".", host) : host;
   store.bucket_path_ = is_virtual ? "/" : encode_path(cat("/", store.url_.bucket, "/"));
   return store;
@@ -53,7 +55,8 @@ std::string ObjectStore::place() const { return cat(host_, bucket_path_, "\n", u
 
 HttpRequest ObjectStore::request(const std::string& path, TextPairs query, TextPairs headers) const {
   HttpRequest made;
-  made.url = cat(url_.is_tls ? "https://" : "http://", host_, path, query.empty() ? "" : "?", encode_query(query));
+  made.url =
+      cat(url_.is_tls ? "https://" : "http://", host_, path, query.empty() ? "" : "?", encode_query(query));
   made.silence_ns = access_.silence_ns;
   made.ca_file = access_.ca_file;
   made.uses_proxy = true;
@@ -76,13 +79,15 @@ HttpRequest ObjectStore::list_request(const std::string& next) const {
   if (!url_.prefix.empty()) query.emplace_back("prefix", url_.prefix + "/");
   if (!next.empty()) query.emplace_back("continuation-token", next);
   // Of the bucket itself the path has no '/' behind its name.
-  const std::string path = bucket_path_.size() == 1 ? bucket_path_ : bucket_path_.substr(0, bucket_path_.size() - 1);
+  const std::string path =
+      bucket_path_.size() == 1 ? bucket_path_ : bucket_path_.substr(0, bucket_path_.size() - 1);
   HttpRequest made = request(path, std::move(query), {});
   made.answer_bytes_max = kPageBytesMax;
   return made;
 }
 
-HttpRequest ObjectStore::object_request(const std::string& path, const std::string& etag, uint64_t from) const {
+HttpRequest ObjectStore::object_request(const std::string& path, const std::string& etag,
+                                        uint64_t from) const {
   const std::string key = url_.prefix.empty() ? path : cat(url_.prefix, "/", path);
   TextPairs headers;
   if (!etag.empty()) headers.emplace_back("if-match", etag);
@@ -107,6 +112,8 @@ Status ObjectStore::refusal(const HttpAnswer& answer) const {
   return unavailable(text);
 }
 
-bool is_transient(int http_status) noexcept { return http_status >= 500 || http_status == 429 || http_status == 408; }
+bool is_transient(int http_status) noexcept {
+  return http_status >= 500 || http_status == 429 || http_status == 408;
+}
 
 }  // namespace atl::s3

@@ -14,7 +14,7 @@ namespace atl::s3 {
 
 /// Where the bucket's name stands in a URL.
 enum class Addressing : uint8_t {
-  kAuto,        ///< in the host's name where S3's own store is meant, unless it does not fit there; else in the path
+  kAuto,  ///< in the host's name where S3's own store is meant, unless it does not fit there; else in the path
   kPath,        ///< https://host/bucket/key
   kVirtualHost  ///< https://bucket.host/key
 };

@@ -14,7 +14,8 @@ std::string usual_cache_directory(const CredentialSource::Variables& variables) 
     return std::string(text == nullptr ? "" : text);
   };
   // Of a service; systemd may name several, and the first one is its own.
-  if (const std::string own = value("CACHE_DIRECTORY"); !own.empty()) return cat(own.substr(0, own.find(':')), "/models");
+  if (const std::string own = value("CACHE_DIRECTORY"); !own.empty())
+    return cat(own.substr(0, own.find(':')), "/models");
   if (const std::string user = value("XDG_CACHE_HOME"); !user.empty()) return cat(user, "/atoll/models");
   const std::string home = value("HOME");
   return home.empty() ? "" : cat(home, "/.cache/atoll/models");
@@ -28,7 +29,8 @@ Status check_paths(const std::vector<std::string>& paths) {
     if (path.empty()) return invalid_argument("option 'paths' holds an empty path");
     if (!is_store_url(path)) {
       if (path.find("://") == std::string::npos) continue;
-      return invalid_argument("option 'paths' holds '", path, "', expected s3://... or a directory of this machine");
+      return invalid_argument("option 'paths' holds '", path,
+                              "', expected s3://... or a directory of this machine");
     }
     const Result<StoreUrl> url = parse_store_url(path);
     if (!url.ok()) return invalid_argument("option 'paths' holds ", url.status().message());
@@ -36,7 +38,8 @@ Status check_paths(const std::vector<std::string>& paths) {
   return {};
 }
 
-Result<StoreRepositorySettings> settings_of(const Options& options, const CredentialSource::Variables& variables) {
+Result<StoreRepositorySettings> settings_of(const Options& options,
+                                            const CredentialSource::Variables& variables) {
   StoreRepositorySettings settings;
   settings.folders = {.paths = options.get_strings("paths"),
                       .allow_missing_paths = options.get_bool("allow_missing_paths"),
@@ -51,7 +54,8 @@ Result<StoreRepositorySettings> settings_of(const Options& options, const Creden
   settings.cache_directory = options.get_string("cache_directory");
   if (settings.cache_directory.empty()) settings.cache_directory = usual_cache_directory(variables);
   if (settings.cache_directory.empty()) {
-    return invalid_argument("option 'cache_directory' is empty and the environment has no HOME, expected a directory");
+    return invalid_argument(
+        "option 'cache_directory' is empty and the environment has no HOME, expected a directory");
   }
   settings.cache_bytes = options.get_bytes("cache_size");
   const std::string& addressing = options.get_string("addressing");

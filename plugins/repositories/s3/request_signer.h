@@ -18,10 +18,10 @@ inline constexpr std::string_view kEmptyHash =
 
 struct SignableRequest {
   std::string method = "GET";
-  std::string host = {};  ///< as the header "Host" has it: with the port, unless that is the scheme's own
-  std::string path = "/";      ///< encoded: encode_path()
-  TextPairs query = {};        ///< not encoded
-  TextPairs headers = {};      ///< those to be signed beside host, date and token; names in lower case
+  std::string host = {};   ///< as the header "Host" has it: with the port, unless that is the scheme's own
+  std::string path = "/";  ///< encoded: encode_path()
+  TextPairs query = {};    ///< not encoded
+  TextPairs headers = {};  ///< those to be signed beside host, date and token; names in lower case
   std::string payload_hash = std::string(kEmptyHash);  ///< SHA-256 of the body, hexadecimal
 };
 

@@ -36,9 +36,7 @@ const Vector kVectors[] = {
     {"get-utf8",
      {.path = encode_path("/\u1234")},
      "8318018e0b0f223aa2bbf98705b62bb787dc9c0e678f255a891fd03141be5d85"},
-    {"post-vanilla",
-     {.method = "POST"},
-     "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"},
+    {"post-vanilla", {.method = "POST"}, "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"},
     {"post-header-key-sort",
      {.method = "POST", .headers = {{"my-header1", "value1"}}},
      "c5410059b04c1ee005303aed430f6e6645f61f4dc9e1461ec8f8916fdf18852c"},
@@ -65,10 +63,11 @@ TEST(RequestSigner, AgreesWithTheExamplesOfS3) {
                        .region = "us-east-1"};
   SignableRequest request{.host = "examplebucket.s3.amazonaws.com", .path = "/test.txt"};
   request.headers = {{"range", "bytes=0-9"}, {"x-amz-content-sha256", std::string(kEmptyHash)}};
-  EXPECT_EQ(sign_request(request, key, "20130524T000000Z")[1],
-            "Authorization: AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request, "
-            "SignedHeaders=host;range;x-amz-content-sha256;x-amz-date, "
-            "Signature=f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41");
+  EXPECT_EQ(
+      sign_request(request, key, "20130524T000000Z")[1],
+      "Authorization: AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request, "
+      "SignedHeaders=host;range;x-amz-content-sha256;x-amz-date, "
+      "Signature=f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41");
   request = {.host = "examplebucket.s3.amazonaws.com", .query = {{"prefix", "J"}, {"max-keys", "2"}}};
   request.headers = {{"x-amz-content-sha256", std::string(kEmptyHash)}};
   EXPECT_THAT(sign_request(request, key, "20130524T000000Z")[1],

@@ -31,6 +31,7 @@ struct StoreCalls::Run {
     int attempt = 0;
     int64_t due_ns = 0;
     bool is_busy = false;
+    Status failure = {};  ///< of the last call
     std::optional<Status> end = {};
   };
   std::vector<Item> items;
@@ -62,8 +63,9 @@ void StoreCalls::Run::take(size_t index, Result<HttpAnswer> answer, const RunLim
     return;
   }
   if (item.task->has_progressed()) item.attempt = 0;
-  if (step == StoreTask::Step::kAgain && item.attempt < limits.retries) {
+  if (step == StoreTask::Step::kAgain && item.attempt < std::min(limits.retries, item.task->retries_max)) {
     item.due_ns = now_ns() + pause_ns(item.attempt++, index);
+    item.failure = std::move(failure);
     return;
   }
   end(item, std::move(failure));
@@ -143,7 +145,9 @@ std::vector<Status> StoreCalls::run(std::vector<std::shared_ptr<StoreTask>> task
       Run::Item& item = run->items[i];
       if (item.end) continue;
       if (item.task->deadline_ns != 0 && now >= item.task->deadline_ns) {
-        run->end(item, make_status(Code::kDeadlineExceeded, "the store did not answer in time"));
+        run->end(item, item.failure.ok()
+                           ? make_status(Code::kDeadlineExceeded, "the store did not answer in time")
+                           : std::move(item.failure));
       } else if (!item.is_busy && item.due_ns <= now && busy < limits.side_by_side) {
         begin(run, i);
         ++busy;

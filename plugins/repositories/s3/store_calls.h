@@ -29,15 +29,16 @@ class StoreTask {
   /// Whether the last call brought it further although it failed: then it is tried again as if it were the first time.
   virtual bool has_progressed() const { return false; }
 
-  int64_t deadline_ns = 0;  ///< of StoreCalls::now_ns(); 0: none
+  int retries_max = INT32_MAX;  ///< fewer than RunLimits has
+  int64_t deadline_ns = 0;      ///< of StoreCalls::now_ns(); 0: none
 };
 
 /// How a number of tasks is worked on.
 struct RunLimits {
   size_t side_by_side = 8;
-  int retries = 5;                      ///< of a call, without an answer that helps
-  bool needs_all = false;               ///< the first failure is the end of the others
-  std::function<void()> on_tick = {};   ///< about once a second, by whoever waits; may be null
+  int retries = 5;                     ///< of a call, without an answer that helps
+  bool needs_all = false;              ///< the first failure is the end of the others
+  std::function<void()> on_tick = {};  ///< about once a second, by whoever waits; may be null
 };
 
 class StoreCalls {

@@ -33,7 +33,8 @@ Result<std::string> read_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text(kCredentialsBytesMax + 1, '\0');
   if (!file || !file.read(text.data(), static_cast<std::streamsize>(text.size())).eof()) {
-    return file ? invalid_argument(path, ": found more than ", kCredentialsBytesMax, " bytes, expected credentials")
+    return file ? invalid_argument(path, ": found more than ", kCredentialsBytesMax,
+                                   " bytes, expected credentials")
                 : invalid_argument(path, ": ", std::strerror(errno));
   }
   text.resize(static_cast<size_t>(file.gcount()));
@@ -64,7 +65,8 @@ Result<CredentialSource> CredentialSource::read(const Variables& variables) {
   Result<std::string> text = read_text(path);
   if (!text.ok()) return invalid_argument(kFileVariable, ": ", text.status().message());
   CheckedDocument document;
-  document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(text->data(), text->size());
+  document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(text->data(),
+                                                                                         text->size());
   if (document.HasParseError() || !document.IsObject()) {
     return invalid_argument(kFileVariable, ": ", path, ": found no JSON object");
   }

@@ -36,8 +36,10 @@ TEST_F(CredentialsTest, NothingIsAnonymous) {
 }
 
 TEST_F(CredentialsTest, TheEnvironmentHasThem) {
-  variables_ = {{"AWS_ACCESS_KEY_ID", "k"},   {"AWS_SECRET_ACCESS_KEY", "s"},
-                {"AWS_SESSION_TOKEN", "t"},   {"AWS_DEFAULT_REGION", "eu-west-1"},
+  variables_ = {{"AWS_ACCESS_KEY_ID", "k"},
+                {"AWS_SECRET_ACCESS_KEY", "s"},
+                {"AWS_SESSION_TOKEN", "t"},
+                {"AWS_DEFAULT_REGION", "eu-west-1"},
                 {"AWS_ENDPOINT_URL", "http://h:1"}};
   auto source = read();
   const StoreCredentials found = source->of("s3://b");

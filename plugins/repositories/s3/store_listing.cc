@@ -92,7 +92,8 @@ std::vector<RepositoryStamp> StoreModel::stamps(std::string_view config) const {
     if (slash != std::string::npos || is_folder) directories.insert(name);
   };
   for (const ModelObject& object : objects) {
-    add(object.path, cat(object.path, '\0', object.etag, '\0', object.modified, '\0', object.size, "\n"), false);
+    add(object.path, cat(object.path, '\0', object.etag, '\0', object.modified, '\0', object.size, "\n"),
+        false);
   }
   for (const std::string& folder : folders) add(folder, cat(folder, "/\n"), true);
   std::vector<RepositoryStamp> stamps;
@@ -112,7 +113,8 @@ std::vector<RepositoryStamp> StoreModel::stamps(std::string_view config) const {
 }
 
 bool StoreModel::has(std::string_view path) const {
-  return std::any_of(objects.begin(), objects.end(), [&](const ModelObject& object) { return object.path == path; });
+  return std::any_of(objects.begin(), objects.end(),
+                     [&](const ModelObject& object) { return object.path == path; });
 }
 
 std::string StoreListing::to_json() const {
@@ -166,7 +168,8 @@ StoreListing ListingBuilder::finish() {
     if (const Status status = filesystem::check_model_name(name); !status.ok()) {
       if (name.starts_with('.') && name != "." && name != "..") continue;
       if (listing.ignored.size() < kIgnoredMax) {
-        listing.ignored.push_back(cat("the key '", replace_invalid_utf8(object.key), "' belongs to no model: ", status.message()));
+        listing.ignored.push_back(
+            cat("the key '", replace_invalid_utf8(object.key), "' belongs to no model: ", status.message()));
       }
       continue;
     }
@@ -180,7 +183,8 @@ StoreListing ListingBuilder::finish() {
   return listing;
 }
 
-Result<StoreListing> parse_kept_listing(const std::string& json, const std::string& prefix, size_t objects_max) {
+Result<StoreListing> parse_kept_listing(const std::string& json, const std::string& prefix,
+                                        size_t objects_max) {
   CheckedDocument document;
   document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
   if (document.HasParseError() || !document.IsArray()) return invalid_argument("found no kept listing");
@@ -189,7 +193,9 @@ Result<StoreListing> parse_kept_listing(const std::string& json, const std::stri
     const bool is_object = row.IsArray() && row.Size() == 4 && row[0].IsString() && row[1].IsString() &&
                            row[2].IsString() && row[3].IsUint64();
     if (!is_object) return invalid_argument("found no kept listing");
-    const auto text = [&](rapidjson::SizeType i) { return std::string(row[i].GetString(), row[i].GetStringLength()); };
+    const auto text = [&](rapidjson::SizeType i) {
+      return std::string(row[i].GetString(), row[i].GetStringLength());
+    };
     page.objects.push_back({text(0), text(1), text(2), row[3].GetUint64()});
   }
   ListingBuilder builder(prefix, objects_max);

@@ -25,10 +25,10 @@ struct ModelObject {
 };
 
 struct StoreModel {
-  std::vector<ModelObject> objects = {};   ///< ordered by path
-  std::vector<std::string> folders = {};   ///< those that have an object of their own, whose key ends with '/'
-  uint64_t bytes = 0;                      ///< of all objects
-  std::string problem = {};                ///< not empty: it cannot be on a disk, and why
+  std::vector<ModelObject> objects = {};  ///< ordered by path
+  std::vector<std::string> folders = {};  ///< those that have an object of their own, whose key ends with '/'
+  uint64_t bytes = 0;                     ///< of all objects
+  std::string problem = {};               ///< not empty: it cannot be on a disk, and why
 
   /// A text that is the same only while nothing of it changes, 64 hexadecimal digits.
   std::string identity(std::string_view place) const;
@@ -66,6 +66,7 @@ class ListingBuilder {
 };
 
 /// What to_json() gave. Errors: INVALID_ARGUMENT it is no such text, or has keys that a store's listing may not have.
-Result<StoreListing> parse_kept_listing(const std::string& json, const std::string& prefix, size_t objects_max);
+Result<StoreListing> parse_kept_listing(const std::string& json, const std::string& prefix,
+                                        size_t objects_max);
 
 }  // namespace atl::s3

@@ -10,7 +10,8 @@ using ::testing::HasSubstr;
 
 ListingPage page_of(const std::vector<std::string>& keys, const std::string& next = {}) {
   ListingPage page{.objects = {}, .next = next};
-  for (const std::string& key : keys) page.objects.push_back({key, "\"e\"", "2026-01-02T03:04:05.000Z", key.ends_with('/') ? 0u : 5u});
+  for (const std::string& key : keys)
+    page.objects.push_back({key, "\"e\"", "2026-01-02T03:04:05.000Z", key.ends_with('/') ? 0u : 5u});
   return page;
 }
 StoreListing listing_of(const std::vector<std::string>& keys, const std::string& prefix = {}) {
@@ -20,8 +21,8 @@ StoreListing listing_of(const std::vector<std::string>& keys, const std::string&
 }
 
 TEST(StoreListing, ModelsAreTheFirstPartsOfKeys) {
-  const StoreListing listing =
-      listing_of({"p/README", "p/a/1/model.onnx", "p/a/config.pbtxt", "p/b/", "p/b/1/", "p/.hidden/1/x"}, "p");
+  const StoreListing listing = listing_of(
+      {"p/README", "p/a/1/model.onnx", "p/a/config.pbtxt", "p/b/", "p/b/1/", "p/.hidden/1/x"}, "p");
   ASSERT_EQ(listing.models.size(), 2u);
   const StoreModel& a = listing.models.at("a");
   ASSERT_EQ(a.objects.size(), 2u);
@@ -36,8 +37,8 @@ TEST(StoreListing, KeysThatCannotBeFilesMakeTheirModelUnusable) {
   std::string deep = "m";
   for (int i = 0; i < 40; ++i) deep += "/d";
   const std::string nul("m/1/a\0b", 7);
-  for (const std::string& key : {std::string("m/../x"), std::string("m/1/../../x"), std::string("m//x"), std::string("m/1/./x"),
-                                 nul, deep, "m/" + std::string(300, 'n')}) {
+  for (const std::string& key : {std::string("m/../x"), std::string("m/1/../../x"), std::string("m//x"),
+                                 std::string("m/1/./x"), nul, deep, "m/" + std::string(300, 'n')}) {
     const StoreListing listing = listing_of({key, "m/config.pbtxt"});
     EXPECT_THAT(listing.models.at("m").problem, HasSubstr("cannot be a file")) << key;
     EXPECT_EQ(listing.models.at("m").objects.size(), 1u);
@@ -79,7 +80,8 @@ TEST(StoreListing, StampsAndIdentityTellChanges) {
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(old_stamps[i] == new_stamps[i], i != 1) << i;
   EXPECT_NE(before.identity("p"), after.identity("p"));
   EXPECT_NE(before.identity("p"), before.identity("q"));
-  EXPECT_EQ(before.identity("p"), listing_of({"m/labels", "m/config.pbtxt", "m/2/x", "m/1/x"}).models.at("m").identity("p"));
+  EXPECT_EQ(before.identity("p"),
+            listing_of({"m/labels", "m/config.pbtxt", "m/2/x", "m/1/x"}).models.at("m").identity("p"));
 }
 
 TEST(StoreListing, IsKeptAsText) {

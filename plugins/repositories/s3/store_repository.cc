@@ -25,16 +25,21 @@ filesystem::RepositorySettings folder_settings(filesystem::RepositorySettings se
 }
 
 Status in_repository(const Status& status, std::string_view model, const StoreSource& source) {
-  return Status(status.code(), cat("model '", model, "' of '", source.store().url().text, "': ", status.message()));
+  return Status(status.code(),
+                cat("model '", model, "' of '", source.store().url().text, "': ", status.message()));
 }
 
 }  // namespace
 
 StoreRepository::StoreRepository(StoreRepositorySettings settings, Clock& clock, Log& log)
-    : settings_(std::move(settings)), clock_(clock), log_(log), folders_(folder_settings(settings_.folders)) {}
+    : settings_(std::move(settings)),
+      clock_(clock),
+      log_(log),
+      folders_(folder_settings(settings_.folders)) {}
 
 Status StoreRepository::start(ExecutorFactory& executors, std::vector<Status>* missing) {
-  Result<std::shared_ptr<ObjectCache>> cache = ObjectCache::open(settings_.cache_directory, settings_.cache_bytes);
+  Result<std::shared_ptr<ObjectCache>> cache =
+      ObjectCache::open(settings_.cache_directory, settings_.cache_bytes);
   if (!cache.ok()) return std::move(cache).status();
   cache_ = std::move(cache).value();
   for (const std::string& path : settings_.folders.paths) {
@@ -66,7 +71,14 @@ bool StoreRepository::is_complete() const noexcept {
 }
 
 void StoreRepository::look() {
-  const std::scoped_lock lock(look_mutex_);
+  std::unique_lock lock(look_mutex_, std::defer_lock);
+  // Nobody waits for one that is away but who looks whether it has come back.
+  const bool may_go_on = std::ranges::all_of(sources_, [](const auto& source) { return source->is_away(); });
+  if (!may_go_on) {
+    lock.lock();
+  } else if (!lock.try_lock()) {
+    return;
+  }
   refresh(sources_, settings_.listing, calls_);
 }
 
@@ -80,8 +92,8 @@ Status StoreRepository::list_stores(std::vector<RepositoryEntry>& entries) {
       return unavailable(state.away);
     }
     for (const auto& [name, model] : state.listing->models) {
-      entries.push_back({settings_.folders.namespacing ? cat(url, filesystem::kNamespaceEnd, name) : name, url,
-                         cat(url, "/", name)});
+      entries.push_back({settings_.folders.namespacing ? cat(url, filesystem::kNamespaceEnd, name) : name,
+                         url, cat(url, "/", name)});
     }
   }
   return {};
@@ -112,7 +124,9 @@ Result<StoreRepository::Home> StoreRepository::find_model(std::string_view ident
     const std::string start = cat(source->store().url().text, filesystem::kNamespaceEnd);
     const bool is_own = settings_.folders.namespacing && identifier.starts_with(start);
     const std::string_view name = is_own ? identifier.substr(start.size()) : identifier;
-    if (!is_own && settings_.folders.namespacing && identifier.find(filesystem::kNamespaceEnd) != std::string_view::npos) continue;
+    if (!is_own && settings_.folders.namespacing &&
+        identifier.find(filesystem::kNamespaceEnd) != std::string_view::npos)
+      continue;
     ATOLL_RETURN_IF_ERROR(filesystem::check_model_name(name));
     SourceState state = source->state();
     if (state.listing == nullptr) {
@@ -125,12 +139,14 @@ Result<StoreRepository::Home> StoreRepository::find_model(std::string_view ident
   }
   if (has_folders_) {
     const Result<RepositoryModel> found = folders_.open(identifier);
-    if (found.ok() || found.status().code() != Code::kNotFound) homes.push_back({.name = std::string(identifier)});
+    if (found.ok() || found.status().code() != Code::kNotFound)
+      homes.push_back({.name = std::string(identifier)});
   }
   // It may be in the one that is not known.
   if (!unknown.empty()) return unavailable(unknown);
   if (homes.empty()) return not_found("model '", identifier, "' is not found in any model repository");
-  if (homes.size() > 1) return make_status(Code::kFailedPrecondition, "model appears in two or more repositories");
+  if (homes.size() > 1)
+    return make_status(Code::kFailedPrecondition, "model appears in two or more repositories");
   return std::move(homes.front());
 }
 
@@ -144,8 +160,9 @@ Status StoreRepository::check_model(const Home& home) const {
   const StoreModel& model = *home.model;
   if (!model.problem.empty()) return in_repository(invalid_argument(model.problem), home.name, *home.source);
   if (model.objects.size() + model.folders.size() > settings_.folders.files_max) {
-    return in_repository(invalid_argument("has ", model.objects.size(), " objects, more than the option 'files_max' allows"),
-                         home.name, *home.source);
+    return in_repository(
+        invalid_argument("has ", model.objects.size(), " objects, more than the option 'files_max' allows"),
+        home.name, *home.source);
   }
   return {};
 }
@@ -179,7 +196,8 @@ Result<RepositoryModel> StoreRepository::open_model(std::string_view identifier)
   }
 }
 
-Result<RepositoryModel> StoreRepository::read_model(const Home& home, std::string_view identifier, bool* is_changed) {
+Result<RepositoryModel> StoreRepository::read_model(const Home& home, std::string_view identifier,
+                                                    bool* is_changed) {
   Result<std::shared_ptr<const CachedModel>> cached = fetch(home, is_changed);
   if (!cached.ok()) return std::move(cached).status();
   const std::string path = (*cached)->path();
@@ -224,8 +242,8 @@ Status StoreRepository::download(const Home& home, ModelDraft& draft, bool* is_c
       continue;
     }
     bytes += missing.size;
-    objects.push_back(std::make_shared<ObjectTask>(home.source->store(), cat(home.name, "/", object.path), object.etag,
-                                                   std::move(missing), got));
+    objects.push_back(std::make_shared<ObjectTask>(home.source->store(), cat(home.name, "/", object.path),
+                                                   object.etag, std::move(missing), got));
     tasks.push_back(objects.back());
   }
   if (tasks.empty()) return {};
@@ -247,8 +265,9 @@ Status StoreRepository::download(const Home& home, ModelDraft& draft, bool* is_c
     if (!end.ok() && end.code() != Code::kCancelled) return end.clone();
   }
   for (const Status& end : ends) ATOLL_RETURN_IF_ERROR(end.clone());
-  log_.info("model '", home.name, "' of '", home.source->store().url().text, "': ", bytes, " bytes in ", objects.size(),
-            " objects were downloaded in ", (StoreCalls::now_ns() - begin_ns) / kNsPerMs, " ms");
+  log_.info("model '", home.name, "' of '", home.source->store().url().text, "': ", bytes, " bytes in ",
+            objects.size(), " objects were downloaded in ", (StoreCalls::now_ns() - begin_ns) / kNsPerMs,
+            " ms");
   return {};
 }
 

@@ -85,7 +85,8 @@ class StoreRepository final : public Repository {
   std::vector<std::unique_ptr<StoreSource>> sources_;
   std::mutex look_mutex_;  ///< held while stores are listed
   std::mutex served_mutex_;
-  std::map<std::string, std::shared_ptr<const CachedModel>> served_;  ///< by path; what was opened stays in the cache
+  std::map<std::string, std::shared_ptr<const CachedModel>>
+      served_;  ///< by path; what was opened stays in the cache
 };
 
 }  // namespace atl::s3

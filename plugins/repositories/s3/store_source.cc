@@ -8,17 +8,18 @@ namespace atl::s3 {
 namespace {
 
 /// How long is waited for a store while there is a listing to go on with.
-constexpr int64_t kShortNs = 4 * kNsPerSecond;
+constexpr int64_t kShortNs = 3 * kNsPerSecond;
+constexpr int kShortRetries = 2;
 constexpr int64_t kLongNs = 60 * kNsPerSecond;
-/// How long a store that is away is left alone, with and without a listing.
-constexpr int64_t kAwayNs = 10 * kNsPerSecond;
-constexpr int64_t kAbsentNs = kNsPerSecond;
+/// How long a store that is away is left alone: at first, and at most.
+constexpr int64_t kAwayNs = kNsPerSecond;
+constexpr int64_t kAwayNsMax = 15 * kNsPerSecond;
 constexpr size_t kToldMax = 100;
 
 }  // namespace
 
 StoreSource::StoreSource(ObjectStore store, std::shared_ptr<ObjectCache> cache, Log& log)
-    : store_(std::move(store)), cache_(std::move(cache)), log_(log) {}
+    : store_(std::move(store)), cache_(std::move(cache)), log_(log), away_ns_(kAwayNs) {}
 
 SourceState StoreSource::state() const {
   const std::scoped_lock lock(mutex_);
@@ -31,6 +32,11 @@ bool StoreSource::is_due(const ListingRules& rules, int64_t now_ns) const {
   return state_.listing == nullptr || !state_.away.empty() || now_ns - state_.listed_ns >= rules.max_age_ns;
 }
 
+bool StoreSource::is_away() const {
+  const std::scoped_lock lock(mutex_);
+  return state_.listing != nullptr && !state_.away.empty();
+}
+
 void StoreSource::expire() {
   const std::scoped_lock lock(mutex_);
   if (state_.away.empty()) state_.listed_ns = INT64_MIN / 2;
@@ -39,7 +45,9 @@ void StoreSource::expire() {
 std::shared_ptr<ListingTask> StoreSource::begin(const ListingRules& rules, int64_t now_ns) {
   if (!std::exchange(has_read_kept_, true)) read_kept(rules.objects_max);
   auto task = std::make_shared<ListingTask>(store_, rules.objects_max);
-  task->deadline_ns = now_ns + (state().listing != nullptr ? kShortNs : kLongNs);
+  const bool has_listing = state().listing != nullptr;
+  task->deadline_ns = now_ns + (has_listing ? kShortNs : kLongNs);
+  if (has_listing) task->retries_max = kShortRetries;
   return task;
 }
 
@@ -50,7 +58,8 @@ void StoreSource::read_kept(size_t objects_max) {
   if (!json) return;
   Result<StoreListing> listing = parse_kept_listing(*json, store_.url().prefix, objects_max);
   if (!listing.ok()) {
-    log_.warning("'", store_.url().text, "': the listing that the cache kept is left: ", listing.status().message());
+    log_.warning("'", store_.url().text,
+                 "': the listing that the cache kept is left: ", listing.status().message());
     return;
   }
   const std::scoped_lock lock(mutex_);
@@ -69,9 +78,11 @@ void StoreSource::end(ListingTask& task, const Status& status) {
     const std::scoped_lock lock(mutex_);
     before = std::exchange(state_.away, std::string(status.message()));
     has_listing = state_.listing != nullptr;
-    next_try_ns_ = now + (has_listing ? kAwayNs : kAbsentNs);
+    next_try_ns_ = now + (has_listing ? away_ns_ : kAwayNs);
+    away_ns_ = std::min(2 * away_ns_, kAwayNsMax);
   }
-  if (has_listing && before != status.message()) log_.warning("'", store_.url().text, "': ", remark(), "; what is cached is served");
+  if (has_listing && before != status.message())
+    log_.warning("'", store_.url().text, "': ", remark(), "; what is cached is served");
 }
 
 void StoreSource::took(StoreListing listing) {
@@ -89,6 +100,7 @@ void StoreSource::took(StoreListing listing) {
     state_.listing = std::move(shared);
     state_.listed_ns = StoreCalls::now_ns();
     next_try_ns_ = 0;
+    away_ns_ = kAwayNs;
   }
   const bool was_away = !away.empty() && away != "it was not asked yet";
   if (was_away) log_.info("'", store_.url().text, "' can be listed again");
@@ -96,7 +108,8 @@ void StoreSource::took(StoreListing listing) {
 
 void StoreSource::report_ignored(const StoreListing& listing) {
   for (const std::string& text : listing.ignored) {
-    if (told_.size() < kToldMax && told_.insert(text).second) log_.warning("'", store_.url().text, "': ", text);
+    if (told_.size() < kToldMax && told_.insert(text).second)
+      log_.warning("'", store_.url().text, "': ", text);
   }
 }
 
@@ -107,7 +120,8 @@ std::string StoreSource::remark() const {
   return cat("the store is away, and what is known of it is ", age_ns / kNsPerSecond, " s old: ", state.away);
 }
 
-void refresh(const std::vector<std::unique_ptr<StoreSource>>& sources, const ListingRules& rules, StoreCalls& calls) {
+void refresh(const std::vector<std::unique_ptr<StoreSource>>& sources, const ListingRules& rules,
+             StoreCalls& calls) {
   const int64_t now = StoreCalls::now_ns();
   std::vector<StoreSource*> due;
   std::vector<std::shared_ptr<ListingTask>> listings;

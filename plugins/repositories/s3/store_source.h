@@ -27,8 +27,8 @@ struct ListingRules {
 /// What is known of a source. Never changes.
 struct SourceState {
   std::shared_ptr<const StoreListing> listing = {};  ///< null: there was none yet
-  int64_t listed_ns = 0;                             ///< StoreCalls::now_ns() then; may be long before the process began
-  std::string away = {};                             ///< not empty: it could not be listed since, and why
+  int64_t listed_ns = 0;  ///< StoreCalls::now_ns() then; may be long before the process began
+  std::string away = {};  ///< not empty: it could not be listed since, and why
 };
 
 /// [worker]
@@ -46,6 +46,8 @@ class StoreSource {
   std::shared_ptr<ListingTask> begin(const ListingRules& rules, int64_t now_ns);
   /// How that ended.
   void end(ListingTask& task, const Status& status);
+  /// Whether there is a listing to go on with though the store is away.
+  bool is_away() const;
   /// "the listing is 3 h old, as the store is away: ..."; empty: it is not.
   std::string remark() const;
 
@@ -61,11 +63,13 @@ class StoreSource {
   SourceState state_;
   std::string kept_json_;
   int64_t next_try_ns_ = 0;  ///< not before, as it is away
+  int64_t away_ns_;          ///< how long it is left alone when it is away the next time
   bool has_read_kept_ = false;
   std::set<std::string> told_;
 };
 
 /// Lists anew those that are due, side by side. One thread at a time.
-void refresh(const std::vector<std::unique_ptr<StoreSource>>& sources, const ListingRules& rules, StoreCalls& calls);
+void refresh(const std::vector<std::unique_ptr<StoreSource>>& sources, const ListingRules& rules,
+             StoreCalls& calls);
 
 }  // namespace atl::s3

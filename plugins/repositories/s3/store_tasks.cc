@@ -94,10 +94,12 @@ bool ObjectTask::begin(const HttpAnswer& head) {
 
 void ObjectTask::write(std::string& bytes) {
   if (!takes_body_ || !broken_.ok()) return;
-  if (written_ + bytes.size() > object_.size) broken_ = unavailable("the store gives more bytes than it listed");
+  if (written_ + bytes.size() > object_.size)
+    broken_ = unavailable("the store gives more bytes than it listed");
   size_t done = 0;
   while (broken_.ok() && done < bytes.size()) {
-    const ssize_t size = ::pwrite(object_.file.get(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(written_));
+    const ssize_t size =
+        ::pwrite(object_.file.get(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(written_));
     if (size < 0 && errno == EINTR) continue;
     if (size <= 0) {
       broken_ = disk_failure(object_.part);
@@ -121,10 +123,12 @@ StoreTask::Step ObjectTask::fail(Status* failure, Status status) {
 }
 
 StoreTask::Step ObjectTask::answered(Result<HttpAnswer> answer, Status* failure) {
-  if (is_changed_) return fail(failure, unavailable("it was changed in the store while it was being downloaded"));
+  if (is_changed_)
+    return fail(failure, unavailable("it was changed in the store while it was being downloaded"));
   if (!broken_.ok()) return fail(failure, broken_.clone());
   if (!answer.ok()) {
-    *failure = unavailable("object '", path_, "': ", answer.status().message(), " after ", written_, " of ", object_.size, " bytes");
+    *failure = unavailable("object '", path_, "': ", answer.status().message(), " after ", written_, " of ",
+                           object_.size, " bytes");
     return Step::kAgain;
   }
   switch (answer->status) {

@@ -17,7 +17,8 @@ namespace atl::s3 {
 class ListingTask final : public StoreTask {
  public:
   /// \param store  outlives the task
-  ListingTask(const ObjectStore& store, size_t objects_max) : store_(store), builder_(store.url().prefix, objects_max) {}
+  ListingTask(const ObjectStore& store, size_t objects_max)
+      : store_(store), builder_(store.url().prefix, objects_max) {}
 
   HttpRequest next() override { return store_.list_request(next_); }
   Step answered(Result<HttpAnswer> answer, Status* failure) override;
@@ -58,7 +59,7 @@ class ObjectTask final : public StoreTask {
   uint64_t asked_from_ = 0;  ///< by the call under way
   bool takes_body_ = false;  ///< the answer under way is the object; else its body is an error's
   bool is_changed_ = false;
-  Status broken_;            ///< what ended the call under way
+  Status broken_;  ///< what ended the call under way
 };
 
 }  // namespace atl::s3

@@ -8,12 +8,14 @@
 namespace atl::s3 {
 namespace {
 
-constexpr std::string_view kForms = "expected s3://BUCKET/PREFIX, s3://HOST:PORT/BUCKET/PREFIX or s3://https://HOST:PORT/BUCKET/PREFIX";
+constexpr std::string_view kForms =
+    "expected s3://BUCKET/PREFIX, s3://HOST:PORT/BUCKET/PREFIX or s3://https://HOST:PORT/BUCKET/PREFIX";
 constexpr size_t kPrefixBytesMax = 1024;
 constexpr size_t kBucketBytesMax = 255;
 
 bool is_plain(char c) noexcept {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
+         c == '_';
 }
 
 bool is_port(std::string_view text) noexcept {
@@ -40,11 +42,13 @@ std::string_view take_part(std::string_view& rest) noexcept {
 }
 
 Status check_prefix(std::string_view prefix) {
-  if (prefix.size() > kPrefixBytesMax) return invalid_argument("found a prefix of more than ", kPrefixBytesMax, " bytes");
+  if (prefix.size() > kPrefixBytesMax)
+    return invalid_argument("found a prefix of more than ", kPrefixBytesMax, " bytes");
   while (!prefix.empty()) {
     const std::string_view part = take_part(prefix);
-    const bool is_bad = part.empty() || part == "." || part == ".." ||
-                        std::any_of(part.begin(), part.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; });
+    const bool is_bad =
+        part.empty() || part == "." || part == ".." ||
+        std::any_of(part.begin(), part.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; });
     if (is_bad) return invalid_argument("found the part '", part, "' of the prefix, which names nothing");
   }
   return {};
@@ -61,7 +65,8 @@ Status parse_parts(std::string_view rest, StoreUrl& url) {
   const std::string_view before = rest;
   const std::string_view first = take_part(rest);
   if (has_scheme || first.find(':') != std::string_view::npos) {
-    if (!is_host(first, !has_scheme)) return invalid_argument("found the host '", first, "', expected HOST:PORT");
+    if (!is_host(first, !has_scheme))
+      return invalid_argument("found the host '", first, "', expected HOST:PORT");
     url.host = first;
     if (!has_scheme) url.is_tls = false;
   } else {
@@ -70,7 +75,8 @@ Status parse_parts(std::string_view rest, StoreUrl& url) {
   url.bucket = take_part(rest);
   const bool is_bucket = !url.bucket.empty() && url.bucket.size() <= kBucketBytesMax && url.bucket != "." &&
                          url.bucket != ".." && std::all_of(url.bucket.begin(), url.bucket.end(), is_plain);
-  if (!is_bucket) return invalid_argument(url.bucket.empty() ? "found no bucket" : "found a bucket that cannot be one");
+  if (!is_bucket)
+    return invalid_argument(url.bucket.empty() ? "found no bucket" : "found a bucket that cannot be one");
   url.prefix = rest;
   return check_prefix(url.prefix);
 }

@@ -12,7 +12,7 @@ namespace atl::s3 {
 struct StoreUrl {
   std::string text = {};  ///< as it was written, without slashes at the end
   bool is_tls = true;
-  std::string host = {};    ///< with the port if one was written; empty: the store that S3's name stands for
+  std::string host = {};  ///< with the port if one was written; empty: the store that S3's name stands for
   std::string bucket = {};
   std::string prefix = {};  ///< without slashes at the ends; empty: the whole bucket
 };

@@ -31,9 +31,9 @@ TEST(StoreUrl, IsReadAsTritonWritesIt) {
 }
 
 TEST(StoreUrl, WhatLeadsNowhereIsRefused) {
-  for (const char* text :
-       {"s3://", "s3:///a", "s3://localhost:9000", "s3://localhost:9000/", "s3://host:port/b", "s3://https:///b",
-        "s3://b/../c", "s3://b/./c", "s3://b/a//c", "s3://..", "s3://a b", "s3://https://h:1:2/b", "s3://b?x/c"}) {
+  for (const char* text : {"s3://", "s3:///a", "s3://localhost:9000", "s3://localhost:9000/",
+                           "s3://host:port/b", "s3://https:///b", "s3://b/../c", "s3://b/./c", "s3://b/a//c",
+                           "s3://..", "s3://a b", "s3://https://h:1:2/b", "s3://b?x/c"}) {
     auto url = parse_store_url(text);
     ASSERT_FALSE(url.ok()) << text;
     EXPECT_NE(url.status().message().find("expected s3://BUCKET/PREFIX"), std::string::npos);

@@ -26,7 +26,7 @@ struct HttpRequest {
   std::string body = {};                      ///< empty: none
   std::string content_type = "application/json";  ///< of the body, if there is one
   int64_t timeout_ns = 0;                     ///< of the whole call; 0: none
-  int64_t silence_ns = 0;  ///< gives up when there is no connection, or not a byte came, for so long; 0: never
+  int64_t silence_ns = 0;  ///< longest time without a connection, or without a byte; 0: any
   size_t answer_bytes_max = size_t{4} << 20;  ///< of the answer's body, as far as it is kept
   bool uses_proxy = false;                    ///< whether proxies that the environment names are used
   std::string ca_file = {};    ///< certificates to trust, PEM; empty: SSL_CERT_FILE, or the system's
