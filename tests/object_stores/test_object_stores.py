@@ -146,6 +146,9 @@ def test_what_is_not_whole_is_not_served_and_the_index_says_why(store, serve, ca
         put_echo(store, "third")
         assert "there is no room" in reason("third")
         assert len(cached(cache)[0]) == 2
+        control.unload("cut")
+        eventually(lambda: control.index()["cut"]["1"][0] == "UNAVAILABLE")
+        control.load("third")
 
         for key, said in (("m/../../../etc/passwd", "cannot be a file"), ("m/1/a//b", "cannot be a file"), ("m/1", "an object and a folder")):
             put_echo(store, "m")
@@ -182,6 +185,8 @@ def test_without_a_store_what_is_cached_is_served(store, serve):
             took = time.monotonic() - began
             with Control(server, "http") as control:
                 assert control.infer("m", 0) == ("1", 1) and control.infer("n", 0) == ("1", 2)
+                for versions in control.index().values():
+                    assert ("the store is away" in versions["1"][1]) == ("the store is away" in server.log), versions
             assert say in server.log
         return took
 

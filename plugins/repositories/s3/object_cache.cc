@@ -94,6 +94,13 @@ Result<std::shared_ptr<const CachedModel>> ObjectCache::find(const std::string& 
   return std::shared_ptr<const CachedModel>();
 }
 
+Result<std::shared_ptr<const CachedModel>> ObjectCache::hold(const std::string& path) {
+  Result<FileDescriptor> lock = lock_file(path + ".lock", LOCK_SH);
+  if (!lock.ok()) return std::move(lock).status();
+  if (!fs::is_directory(path)) return unavailable(path, ": is not in the cache any more");
+  return std::make_shared<const CachedModel>(path, std::move(lock).value());
+}
+
 Result<std::optional<ModelDraft>> ObjectCache::begin(const std::string& place, const std::string& identity,
                                                      const StoreModel& model) {
   if (bytes_max_ != 0 && model.bytes > bytes_max_) {

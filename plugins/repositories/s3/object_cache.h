@@ -67,6 +67,8 @@ class ObjectCache {
 
   /// Null: it is not there. Errors: UNAVAILABLE the disk's reason.
   Result<std::shared_ptr<const CachedModel>> find(const std::string& identity, const StoreModel& model);
+  /// Of a model that find() or finish() gave. Errors: UNAVAILABLE it is gone.
+  static Result<std::shared_ptr<const CachedModel>> hold(const std::string& path);
   /// Begins a model: objects that are there are linked, the others are given with room reserved.
   /// \param place  of the model: store, bucket and folder
   /// \returns nothing: another thread or server makes a model of this place

@@ -57,7 +57,7 @@ ATOLL_PLUGIN(S3Plugin, {.name = "repositories/s3",
                         .version = "1.0.0",
                         .license = "Apache-2.0",
                         .help = "Finds models in object stores, and keeps copies of them on this machine.",
-                        .provides = {provide<Repository, &S3Plugin::repository>().minor(3)},
+                        .provides = {provide<Repository, &S3Plugin::repository>().minor(4)},
                         .options = kS3Options,
                         .check = &check_options});
 

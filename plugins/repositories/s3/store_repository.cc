@@ -202,14 +202,40 @@ Result<RepositoryModel> StoreRepository::read_model(const Home& home, std::strin
   if (!cached.ok()) return std::move(cached).status();
   const std::string path = (*cached)->path();
   {
-    const std::scoped_lock lock(served_mutex_);
-    served_.try_emplace(path, std::move(cached).value());
+    const std::scoped_lock lock(opened_mutex_);
+    opened_.insert_or_assign(std::string(identifier), std::move(cached).value());
   }
   Result<RepositoryModel> model = folders_.open_at(home.name, path);
   if (!model.ok()) return model;
   model->entry.name = identifier;
   model->entry.repository = home.source->store().url().text;
   return model;
+}
+
+Result<std::shared_ptr<const void>> StoreRepository::hold(const RepositoryModel& model) noexcept {
+  using Held = std::shared_ptr<const void>;
+  return guarded("holding a model", [&]() -> Result<Held> {
+    const bool is_copy = std::ranges::any_of(
+        sources_, [&](const auto& source) { return source->store().url().text == model.entry.repository; });
+    if (!is_copy) return Held();
+    Result<std::shared_ptr<const CachedModel>> held = cache_->hold(model.entry.path);
+    if (!held.ok()) return std::move(held).status();
+    const std::scoped_lock lock(opened_mutex_);
+    opened_.erase(model.entry.name);
+    return Held(std::move(held).value());
+  });
+}
+
+std::string StoreRepository::remark(std::string_view name) const noexcept {
+  for (const std::unique_ptr<StoreSource>& source : sources_) {
+    const std::string start = cat(source->store().url().text, filesystem::kNamespaceEnd);
+    const std::string_view own =
+        settings_.folders.namespacing && name.starts_with(start) ? name.substr(start.size()) : name;
+    const SourceState state = source->state();
+    if (!state.away.empty() && state.listing != nullptr && state.listing->models.contains(own))
+      return source->remark();
+  }
+  return {};
 }
 
 Result<std::shared_ptr<const CachedModel>> StoreRepository::fetch(const Home& home, bool* is_changed) {

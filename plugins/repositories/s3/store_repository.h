@@ -54,6 +54,8 @@ class StoreRepository final : public Repository {
     return folders_.open_at(name, path);
   }
   bool is_complete() const noexcept override;
+  Result<std::shared_ptr<const void>> hold(const RepositoryModel& model) noexcept override;
+  std::string remark(std::string_view name) const noexcept override;
 
  private:
   /// Where a model is.
@@ -84,9 +86,9 @@ class StoreRepository final : public Repository {
   StoreCalls calls_;
   std::vector<std::unique_ptr<StoreSource>> sources_;
   std::mutex look_mutex_;  ///< held while stores are listed
-  std::mutex served_mutex_;
-  std::map<std::string, std::shared_ptr<const CachedModel>>
-      served_;  ///< by path; what was opened stays in the cache
+  std::mutex opened_mutex_;
+  /// The newest copy of each model, by its identifier, until it is held: so long it stays in the cache.
+  std::map<std::string, std::shared_ptr<const CachedModel>, std::less<>> opened_;
 };
 
 }  // namespace atl::s3
