@@ -20,12 +20,12 @@ struct HttpAnswer {
 };
 
 struct HttpRequest {
-  std::string url = {};                       ///< whole: http://HOST:PORT/PATH or https://...
-  std::string method = "GET";                 ///< of HTTP
-  std::vector<std::string> headers = {};      ///< each "NAME: VALUE"
-  std::string body = {};                      ///< empty: none
+  std::string url = {};                           ///< whole: http://HOST:PORT/PATH or https://...
+  std::string method = "GET";                     ///< of HTTP
+  std::vector<std::string> headers = {};          ///< each "NAME: VALUE"
+  std::string body = {};                          ///< empty: none
   std::string content_type = "application/json";  ///< of the body, if there is one
-  int64_t timeout_ns = 0;                     ///< of the whole call; 0: none
+  int64_t timeout_ns = 0;                         ///< of the whole call; 0: none
   int64_t silence_ns = 0;  ///< longest time without a connection, or without a byte; 0: any
   size_t answer_bytes_max = size_t{4} << 20;  ///< of the answer's body, as far as it is kept
   bool uses_proxy = false;                    ///< whether proxies that the environment names are used
