@@ -7,8 +7,8 @@
 
 #include "check_ensembles.h"
 #include "check_model.h"
-#include "repositories/filesystem/filesystem_repository.h"
-#include "repositories/filesystem/names.h"
+#include "repositories/common/filesystem_repository.h"
+#include "repositories/common/names.h"
 
 namespace atl::config {
 namespace {

@@ -19,9 +19,10 @@ Outcome outcome_of(const HttpAnswer& answer) {
   constexpr int kOk = 200;
   if (answer.status != kOk) return {make_status(Code::kUnknown, v2_error(answer.status, answer.body)), {}};
   size_t json_bytes = answer.body.size();
-  if (!answer.header.empty()) {
-    const char* const end = answer.header.data() + answer.header.size();
-    if (std::from_chars(answer.header.data(), end, json_bytes).ptr != end)
+  const std::string& written = answer.headers.front();
+  if (!written.empty()) {
+    const char* const end = written.data() + written.size();
+    if (std::from_chars(written.data(), end, json_bytes).ptr != end)
       return {make_status(Code::kInternal, "the header ", kJsonBytesHeader, " of the answer is no number"),
               {}};
   }
@@ -65,7 +66,7 @@ void HttpSender::send(recording::v1::Request request, const SendOptions& options
   call.body = std::move(body->bytes);
   call.content_type = "application/octet-stream";
   call.headers.push_back(cat(kJsonBytesHeader, ": ", body->json_bytes));
-  call.answer_header = kJsonBytesHeader;
+  call.answer_headers = {kJsonBytesHeader};
   call.answer_bytes_max = kAnswerBytesMax;
   call.timeout_ns = options.timeout_ns;
   client_.call(std::move(call), [done = std::move(done)](Result<HttpAnswer> answer) {

@@ -11,7 +11,7 @@
 #include "atoll/core/utf8.h"
 #include "atoll/runtime/escape.h"
 #include "model_text.h"
-#include "repositories/filesystem/names.h"
+#include "repositories/common/names.h"
 
 namespace atl::serve {
 namespace {

@@ -291,14 +291,26 @@ void set_trace(LaunchOptions& options) {
   for (const auto& [key, number] : trace.numbers) options.keys.set(cat("plugin.trace.", key), number);
 }
 
-void refuse_remote(LaunchOptions& options) {
+bool is_s3(std::string_view path) { return path.starts_with("s3://"); }
+
+/// Repositories in object stores, if there are any.
+void set_stores(LaunchOptions& options, const LaunchContext& context) {
+  bool has_store = false;
   for (const std::string& path : options.repositories) {
-    for (std::string_view scheme : {"s3://", "gs://", "as://"}) {
+    has_store = has_store || is_s3(path);
+    for (std::string_view scheme : {"gs://", "as://"}) {
       if (!path.starts_with(scheme)) continue;
-      options.refuse("--model-repository=", path,
-                     " is not served: repositories are directories of this machine; mount or copy it");
+      options.refuse(
+          "--model-repository=", path,
+          " is not served: of object stores only those are that speak S3 (s3://); mount or copy it");
     }
   }
+  if (!has_store) return;
+  need_plugin(options, context, "--model-repository=s3://", "repositories/s3");
+  options.keys.set("plugin.repository.use", "repositories/s3");
+  // Where Triton puts its copies, if it is told to.
+  const char* const folder = context.environment("TRITON_AWS_MOUNT_DIRECTORY");
+  if (folder != nullptr && *folder != '\0') options.keys.set("plugin.repository.cache_directory", folder);
 }
 
 Status set_repositories(LaunchOptions& options) {
@@ -310,7 +322,7 @@ Status set_repositories(LaunchOptions& options) {
   }
   for (const std::string& path : options.repositories) {
     options.keys.add("plugin.repository.paths", path);
-    if (!options.exit_on_error) continue;
+    if (!options.exit_on_error || is_s3(path)) continue;
     struct stat info = {};
     if (::stat(path.c_str(), &info) != 0) return internal_error("failed to stat file ", path);
     if (!S_ISDIR(info.st_mode)) return invalid_argument("repository path is not a valid directory: ", path);
@@ -366,7 +378,7 @@ Result<std::vector<std::string>> plan_launch(LaunchOptions& options, const Launc
   set_keys(options, context);
   set_trace(options);
   ATOLL_RETURN_IF_ERROR(set_clouds(options, context));
-  refuse_remote(options);
+  set_stores(options, context);
   if (!options.refusals.empty()) {
     std::string lines;
     for (const std::string& refusal : options.refusals) lines += cat(lines.empty() ? "" : "\n", refusal);

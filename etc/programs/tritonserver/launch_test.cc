@@ -13,8 +13,10 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 using testing::EndsWith;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::IsSupersetOf;
+using testing::Not;
 
 /// What a server without flags is given.
 std::vector<std::string> defaults(const LauncherFixture& fixture) {
@@ -322,8 +324,8 @@ const RefusedCase kRefused[] = {
     {"--reuse-http-port=true",
      "--reuse-http-port=true is not served: the HTTP port is this server's alone; put a load balancer "
      "before several servers"},
-    {"--model-store=s3://bucket/models",
-     "--model-repository=s3://bucket/models is not served: repositories are directories of this machine; "
+    {"--model-store=gs://bucket/models",
+     "--model-repository=gs://bucket/models is not served: of object stores only those are that speak S3 (s3://); "
      "mount or copy it"},
 };
 
@@ -467,6 +469,21 @@ TEST(Launch, Repositories) {
                      "--model-repository=" + fixture.repository()});
   EXPECT_THAT(launch.settings, Contains(cat("plugin.repository.paths=[\"", fixture.repository(), "\", \"",
                                             fixture.at("lib"), "\"]")));
+}
+
+TEST(Launch, RepositoriesInObjectStoresHaveTheirPlugin) {
+  LauncherFixture fixture;
+  EXPECT_THAT(fixture.serve({"--model-repository=s3://h:1/b/p"}).failure,
+              HasSubstr("--model-repository=s3:// is not served: it needs the plugin repositories/s3"));
+  fixture.add_plugin("repositories/s3");
+  EXPECT_THAT(fixture.serve({}).settings, Not(Contains(HasSubstr("plugin.repository.use"))));
+  fixture.environment["TRITON_AWS_MOUNT_DIRECTORY"] = "/cache";
+  const Launch launch = fixture.serve({"--model-repository=s3://h:1/b/p"});
+  EXPECT_EQ(launch.failure, "");
+  EXPECT_THAT(launch.settings, Contains("plugin.repository.use=\"repositories/s3\""));
+  EXPECT_THAT(launch.settings, Contains("plugin.repository.cache_directory=\"/cache\""));
+  EXPECT_THAT(launch.settings,
+              Contains(cat("plugin.repository.paths=[\"", fixture.repository(), "\", \"s3://h:1/b/p\"]")));
 }
 
 }  // namespace

@@ -204,6 +204,9 @@ Result<std::vector<ModelIndexEntry>> Catalog::index(bool ready_only) noexcept {
         entries.push_back({model, "", "", ""});
       }
     }
+    for (ModelIndexEntry& entry : entries) {
+      if (entry.reason.empty()) entry.reason = repository_->remark(entry.name);
+    }
     return entries;
   });
 }

@@ -47,6 +47,19 @@ TEST(Catalog, LoadsAcquiresInfersUnloads) {
   EXPECT_TRUE(bench.host.log().contains("successfully unloaded 'm' version 1"));
 }
 
+TEST(Catalog, TheIndexHasWhatTheRepositoryRemarks) {
+  CatalogBench bench;
+  bench.put("m");
+  bench.put("fresh");
+  ASSERT_EQ(bench.load_one("m").text(), "OK");
+  bench.repository.set_remark("an hour old");
+  EXPECT_THAT(bench.index(), ElementsAre("fresh an hour old", "m/1 READY an hour old"));
+  bench.unload({"m"});
+  bench.host.run_ready();
+  EXPECT_THAT(bench.index(), ElementsAre("fresh an hour old", "m/1 UNAVAILABLE unloaded"))
+      << "its own reason counts";
+}
+
 TEST(Catalog, GivesOutputsTheirConfiguredShape) {
   CatalogBench bench;
   bench.put("m", R"(backend: "fake" max_batch_size: 8

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "atoll/core/options_follower.h"
-#include "repositories/filesystem/following_repository.h"
+#include "repositories/common/following_repository.h"
 
 namespace atl::filesystem {
 namespace {
@@ -116,7 +116,7 @@ ATOLL_PLUGIN(FilesystemPlugin, {.name = "repositories/filesystem",
                                 .version = "1.0.0",
                                 .license = "Apache-2.0",
                                 .help = "Finds models in directories of this machine.",
-                                .provides = {provide<Repository, &FilesystemPlugin::repository>().minor(3),
+                                .provides = {provide<Repository, &FilesystemPlugin::repository>().minor(4),
                                              provide<RepositoryPaths, &FilesystemPlugin::paths>().minor(1),
                                              provide<OptionsFollower>()},
                                 .options = kOptions,

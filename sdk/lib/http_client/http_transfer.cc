@@ -62,10 +62,35 @@ HttpTransfer::~HttpTransfer() {
 size_t HttpTransfer::receive(char* bytes, size_t size, size_t count, void* transfer) {
   auto& self = *static_cast<HttpTransfer*>(transfer);
   std::string& body = self.answer_.body;
+  if (!std::exchange(self.has_head_, true) && self.request_.on_head != nullptr) {
+    self.read_head();
+    self.is_refused_ = !self.request_.on_head(self.answer_);
+  }
+  if (self.is_refused_ || self.is_given_up()) return 0;
   if (body.size() + size * count > self.request_.answer_bytes_max) return 0;
   body.append(bytes, size * count);
   if (self.request_.on_body != nullptr) self.request_.on_body(body);
   return size * count;
+}
+
+int HttpTransfer::look(void* transfer, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return static_cast<HttpTransfer*>(transfer)->is_given_up() ? 1 : 0;
+}
+
+bool HttpTransfer::is_given_up() const noexcept {
+  return request_.given_up != nullptr && request_.given_up->load(std::memory_order_acquire);
+}
+
+void HttpTransfer::read_head() {
+  long status = 0;
+  curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &status);
+  answer_.status = static_cast<int>(status);
+  answer_.headers.clear();
+  for (const std::string& name : request_.answer_headers) {
+    curl_header* header = nullptr;
+    const bool is_there = curl_easy_header(curl_, name.c_str(), 0, CURLH_HEADER, -1, &header) == CURLHE_OK;
+    answer_.headers.emplace_back(is_there ? header->value : "");
+  }
 }
 
 void HttpTransfer::identify() {
@@ -107,6 +132,17 @@ CURL* HttpTransfer::prepare() {
         std::clamp<int64_t>(request_.timeout_ns / kNsPerMs, 1, std::numeric_limits<int32_t>::max());
     curl_easy_setopt(curl_, CURLOPT_TIMEOUT_MS, static_cast<long>(timeout_ms));
   }
+  if (request_.silence_ns > 0) {
+    const long seconds = static_cast<long>(std::max<int64_t>(request_.silence_ns / kNsPerSecond, 1));
+    curl_easy_setopt(curl_, CURLOPT_CONNECTTIMEOUT, seconds);
+    curl_easy_setopt(curl_, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(curl_, CURLOPT_LOW_SPEED_TIME, seconds);
+  }
+  if (request_.given_up != nullptr) {
+    curl_easy_setopt(curl_, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(curl_, CURLOPT_XFERINFOFUNCTION, &look);
+    curl_easy_setopt(curl_, CURLOPT_XFERINFODATA, this);
+  }
   for (const std::string& header : request_.headers) headers_ = curl_slist_append(headers_, header.c_str());
   if (!request_.body.empty()) {
     headers_ = curl_slist_append(headers_, ("Content-Type: " + request_.content_type).c_str());
@@ -125,8 +161,11 @@ Result<HttpAnswer> HttpTransfer::finish(CURLcode code) {
       break;
     case CURLE_OPERATION_TIMEDOUT:
       return make_status(Code::kDeadlineExceeded, server, " did not answer in ",
-                         request_.timeout_ns / kNsPerMs, " ms");
+                         (request_.timeout_ns > 0 ? request_.timeout_ns : request_.silence_ns) / kNsPerMs,
+                         " ms");
     case CURLE_WRITE_ERROR:
+      if (is_refused_ || is_given_up())
+        return make_status(Code::kCancelled, server, ": the call was given up");
       return make_status(Code::kResourceExhausted, server, " answered more than ", request_.answer_bytes_max,
                          " bytes");
     case CURLE_ABORTED_BY_CALLBACK:
@@ -134,14 +173,7 @@ Result<HttpAnswer> HttpTransfer::finish(CURLcode code) {
     default:
       return unavailable(server, ": ", *failure_ != '\0' ? failure_ : curl_easy_strerror(code));
   }
-  long status = 0;
-  curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &status);
-  answer_.status = static_cast<int>(status);
-  if (curl_header* header = nullptr;
-      !request_.answer_header.empty() &&
-      curl_easy_header(curl_, request_.answer_header.c_str(), 0, CURLH_HEADER, -1, &header) == CURLHE_OK) {
-    answer_.header = header->value;
-  }
+  read_head();
   return std::move(answer_);
 }
 

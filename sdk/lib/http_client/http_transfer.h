@@ -32,12 +32,18 @@ class HttpTransfer {
   void trust();
   /// Shows it the client's certificate, if there is one.
   void identify();
+  /// Status and headers, as far as they are known by now.
+  void read_head();
+  bool is_given_up() const noexcept;
   static size_t receive(char* bytes, size_t size, size_t count, void* transfer);
+  static int look(void* transfer, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
 
   const HttpRequest& request_;
   HttpAnswer answer_;
   CURL* curl_ = nullptr;
   curl_slist* headers_ = nullptr;
+  bool has_head_ = false;  ///< the answer's body has begun
+  bool is_refused_ = false;
   char failure_[CURL_ERROR_SIZE] = "";
 };
 

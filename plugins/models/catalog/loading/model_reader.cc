@@ -25,6 +25,7 @@ bool keep_prepared(const PreparedModel& loaded, PreparedModel& prepared, Prepare
   if (agents == nullptr || !agents->is_loaded()) return false;
   prepared.files = loaded.files;
   prepared.original = loaded.original;
+  prepared.held = loaded.held;
   prepared.agents = agents;
   progress->agents = std::move(agents);
   return true;
@@ -76,6 +77,9 @@ Status ModelReader::read_files(const std::string& model, LoadOrder& order, const
   progress->exists = files.ok() || files.status().code() != Code::kNotFound;
   if (!files.ok()) return std::move(files).status();
   prepared.files = std::move(files).value();
+  Result<std::shared_ptr<const void>> held = repository_.hold(prepared.files);
+  if (!held.ok()) return std::move(held).status();
+  prepared.held = std::move(held).value();
   bool unchanged = loaded != nullptr && !prepared.stamps.empty() && loaded->stamps == prepared.stamps;
   bool keeps_override = unchanged || (as_loaded && order.rebuild);
   if (!prepared.config_override && loaded != nullptr && keeps_override) {

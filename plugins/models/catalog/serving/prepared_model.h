@@ -28,6 +28,7 @@ struct PreparedModel {
   /// From before the files were read, of where they were then; empty: changes cannot be told.
   std::vector<RepositoryStamp> stamps;
   std::shared_ptr<const void> directory;       ///< of files that a client brought; null: from the repository
+  std::shared_ptr<const void> held;            ///< keeps the repository's files; null: nobody removes them
   std::optional<std::string> config_override;  ///< JSON that the configuration was read from
   std::string config;                          ///< serialized; normalised, not completed
   std::vector<RepositoryVersion> versions;     ///< selected, ascending

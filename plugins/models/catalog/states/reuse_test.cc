@@ -72,6 +72,17 @@ TEST_F(ReuseTest, OnlyTheVersionThatChangedIs) {
   EXPECT_EQ(bench_.backend.live_models(), 2);
 }
 
+TEST_F(ReuseTest, TheRepositorysFilesAreHeldAsLongAsAVersionIsMadeOfThem) {
+  load("m");
+  EXPECT_EQ(bench_.repository.held("m"), 1);
+  bench_.repository.touch("m", "2");
+  EXPECT_THAT(load("m"), ElementsAre("m/2"));
+  EXPECT_EQ(bench_.repository.held("m"), 2) << "version 1 is made of what was there before";
+  bench_.repository.touch("m", "1");
+  EXPECT_THAT(load("m"), ElementsAre("m/1"));
+  EXPECT_EQ(bench_.repository.held("m"), 2) << "of what was there at first no version is left";
+}
+
 TEST_F(ReuseTest, ARemovedVersionLeavesTheOthersAlone) {
   load("m");
   auto second = bench_.catalog().acquire("m", 2);

@@ -148,7 +148,8 @@ struct ModelIndexEntry {
   std::string version;
   /// A model_state_name(); empty: the model was never loaded.
   std::string state;
-  /// Why the version is not READY, or why its last load failed while an earlier one goes on serving.
+  /// Why the version is not READY, or why its last load failed while an earlier one goes on serving; where there is no such
+  /// reason, what the repository remarks (Repository::remark()).
   std::string reason;
 };
 

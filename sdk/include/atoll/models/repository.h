@@ -1,5 +1,5 @@
 /// Model repositories: which models there are, where they lie, and when they changed. Service
-/// "atoll.repository/1", minor 3, provided by repositories/filesystem.
+/// "atoll.repository/1", minor 4, provided by repositories/filesystem and repositories/s3.
 ///
 /// The layout is Triton's: <repository>/<model>/config.pbtxt and <repository>/<model>/<version>/<files>. The
 /// catalog and the control plugins are the users:
@@ -130,6 +130,19 @@ class Repository {
   /// server is neither live nor ready, though it serves the models of the others. Does not touch the disk.
   /// [any]
   virtual bool is_complete() const noexcept { return true; }
+
+  // --- since minor 4 ---
+  /// Keeps the files that open() gave where they are. A repository that makes copies may remove those that
+  /// nobody holds; the newest copy of each model stays until the next open() of it, so that it can be held.
+  /// \returns what is held, until its last holder lets go; that runs code of the repository, so a holder
+  /// keeps the Service<Repository> for as long. Null: the files are nobody's to remove
+  /// Errors: UNAVAILABLE they are gone already.
+  virtual Result<std::shared_ptr<const void>> hold(const RepositoryModel& /*model*/) noexcept {
+    return std::shared_ptr<const void>();
+  }
+  /// A sentence on the repository of a model for whoever reads the index: "the store is away, and what is
+  /// known of it is 3600 s old: ...". Empty: there is nothing to say. Does not touch the disk. [any]
+  virtual std::string remark(std::string_view /*name*/) const noexcept { return {}; }
 
  protected:
   ~Repository() = default;

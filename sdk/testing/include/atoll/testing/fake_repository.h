@@ -140,6 +140,31 @@ class FakeRepository final : public Repository {
     return not_found("no directory '", path, "' in the fake repository");
   }
 
+  Result<std::shared_ptr<const void>> hold(const RepositoryModel& model) noexcept override {
+    std::lock_guard lock(mutex_);
+    if (!failure_.ok()) return failure_.clone();
+    ++held_[model.entry.name];
+    return std::shared_ptr<const void>(new std::string(model.entry.name), [this](const std::string* name) {
+      std::lock_guard inner(mutex_);
+      --held_[*name];
+      delete name;
+    });
+  }
+  /// What hold() gave of a model, and is not let go of yet.
+  int64_t held(const std::string& name) {
+    std::lock_guard lock(mutex_);
+    return held_[name];
+  }
+  std::string remark(std::string_view /*name*/) const noexcept override {
+    std::lock_guard lock(mutex_);
+    return remark_;
+  }
+  /// What remark() is to say of every model.
+  void set_remark(std::string text) {
+    std::lock_guard lock(mutex_);
+    remark_ = std::move(text);
+  }
+
   /// Calls of stamps() for a model.
   uint64_t looks(const std::string& name) {
     std::lock_guard lock(mutex_);
@@ -164,6 +189,8 @@ class FakeRepository final : public Repository {
   uint64_t last_value_ = 0;
   std::map<std::string, std::vector<RepositoryStamp>, std::less<>> stamps_;
   std::map<std::string, uint64_t> looks_;
+  std::map<std::string, int64_t> held_;
+  std::string remark_;
   std::set<std::string, std::less<>> twice_;
   std::map<std::string, RepositoryModel, std::less<>> models_;
   Status failure_;

@@ -1,14 +1,23 @@
 /// What is asked of an HTTP server, and what it answers.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace atl {
+
+struct HttpAnswer {
+  int status = 0;  ///< of HTTP, such as 200
+  std::string body;
+  /// Values of the headers that the request asked to be told, in its order; empty: the answer has no such header.
+  std::vector<std::string> headers = {};
+};
 
 struct HttpRequest {
   std::string url = {};                           ///< whole: http://HOST:PORT/PATH or https://...
@@ -17,21 +26,21 @@ struct HttpRequest {
   std::string body = {};                          ///< empty: none
   std::string content_type = "application/json";  ///< of the body, if there is one
   int64_t timeout_ns = 0;                         ///< of the whole call; 0: none
-  size_t answer_bytes_max = size_t{4} << 20;      ///< of the answer's body, as far as it is kept
-  std::string answer_header = {};  ///< name of a header that the answer is to keep; empty: none
-  bool uses_proxy = false;         ///< whether proxies that the environment names are used
-  std::string ca_file = {};        ///< certificates to trust, PEM; empty: SSL_CERT_FILE, or the system's
-  std::string cert_file = {};      ///< certificate that is shown to an https server, PEM; empty: none
-  std::string key_file = {};       ///< its private key, PEM; empty: it is in cert_file
+  int64_t silence_ns = 0;  ///< longest time without a connection, or without a byte; 0: any
+  size_t answer_bytes_max = size_t{4} << 20;  ///< of the answer's body, as far as it is kept
+  bool uses_proxy = false;                    ///< whether proxies that the environment names are used
+  std::string ca_file = {};    ///< certificates to trust, PEM; empty: SSL_CERT_FILE, or the system's
+  std::string cert_file = {};  ///< certificate that is shown to an https server, PEM; empty: none
+  std::string key_file = {};   ///< its private key, PEM; empty: it is in cert_file
   /// Called as more of the answer's body has come. May take away what it has read: the rest stays for the next time.
   /// Runs where the call is worked on, and must not throw. Null: the whole body is kept.
   std::function<void(std::string& body)> on_body = {};
-};
-
-struct HttpAnswer {
-  int status = 0;  ///< of HTTP, such as 200
-  std::string body;
-  std::string header;  ///< the value of HttpRequest::answer_header; empty: it did not come
+  /// Called before the first byte of a body, with status and headers. Runs where on_body does. False: the call is given up,
+  /// CANCELLED.
+  std::function<bool(const HttpAnswer& head)> on_head = {};
+  std::vector<std::string> answer_headers = {};  ///< names of headers that the answer is to tell
+  /// Set by anyone, also by on_body: the call is given up within about a second, CANCELLED. Null: never.
+  std::shared_ptr<const std::atomic<bool>> given_up = {};
 };
 
 /// A part of a URL's path or query, with percent codes for all but letters, digits and "-._~".
