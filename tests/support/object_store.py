@@ -71,7 +71,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             store.requests.append(f"list {bucket}" if not key else f"get {key}")
             is_busy = store.busy > 0
             store.busy -= is_busy
-        if store.silent.is_set():
+        if store.ended.is_set():  # a connection that was kept
+            self.close_connection = True
+        elif store.silent.is_set():
             store.ended.wait()
             self.close_connection = True
         elif is_busy:
