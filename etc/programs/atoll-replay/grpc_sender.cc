@@ -29,7 +29,7 @@ std::shared_ptr<grpc::Channel> channel_to(const std::string& address) {
 /// Everything that is under way is in here, so that stop() can wait for it.
 class GrpcSender final : public Sender {
  public:
-  explicit GrpcSender(ServerAddress address)
+  explicit GrpcSender(ReplayTarget address)
       : address_(std::move(address)),
         stub_(inference::GRPCInferenceService::NewStub(channel_to(address_.host_port))) {}
   virtual ~GrpcSender() { stop(); }
@@ -138,7 +138,7 @@ class GrpcSender final : public Sender {
     return stops_;
   }
 
-  const ServerAddress address_;
+  const ReplayTarget address_;
   const std::unique_ptr<inference::GRPCInferenceService::Stub> stub_;
   std::mutex mutex_;  ///< guards what follows
   std::condition_variable empty_;
@@ -150,7 +150,7 @@ class GrpcSender final : public Sender {
 
 }  // namespace
 
-std::unique_ptr<Sender> make_grpc_sender(ServerAddress address) {
+std::unique_ptr<Sender> make_grpc_sender(ReplayTarget address) {
   return std::make_unique<GrpcSender>(std::move(address));
 }
 

@@ -8,6 +8,6 @@
 namespace atl::replay {
 
 /// Null: this program was built without gRPC.
-std::unique_ptr<Sender> make_grpc_sender(ServerAddress address);
+std::unique_ptr<Sender> make_grpc_sender(ReplayTarget address);
 
 }  // namespace atl::replay

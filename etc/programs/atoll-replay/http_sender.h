@@ -10,7 +10,7 @@ namespace atl::replay {
 
 class HttpSender final : public Sender {
  public:
-  explicit HttpSender(ServerAddress address) : address_(std::move(address)) {}
+  explicit HttpSender(ReplayTarget address) : address_(std::move(address)) {}
   virtual ~HttpSender() { stop(); }
 
   Status connect() override;
@@ -20,7 +20,7 @@ class HttpSender final : public Sender {
  private:
   HttpRequest made(std::string path) const;
 
-  const ServerAddress address_;
+  const ReplayTarget address_;
   const runtime::SystemClock clock_;
   runtime::ThreadExecutorFactory executors_{clock_};
   HttpClient client_;

@@ -42,7 +42,7 @@ int replay(const ReplayOptions& options) {
   for (const std::string& remark : traffic.remarks()) say(remark);
   const std::unique_ptr<Sender> sender =
       options.protocol == "grpc" ? make_grpc_sender({options.url, options.headers})
-                                 : std::make_unique<HttpSender>(ServerAddress{options.url, options.headers});
+                                 : std::make_unique<HttpSender>(ReplayTarget{options.url, options.headers});
   if (sender == nullptr) {
     say("this program was built without gRPC: --protocol http");
     return kUsage;

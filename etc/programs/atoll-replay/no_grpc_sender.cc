@@ -3,6 +3,6 @@
 
 namespace atl::replay {
 
-std::unique_ptr<Sender> make_grpc_sender(ServerAddress) { return nullptr; }
+std::unique_ptr<Sender> make_grpc_sender(ReplayTarget) { return nullptr; }
 
 }  // namespace atl::replay

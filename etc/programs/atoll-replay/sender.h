@@ -47,7 +47,7 @@ class Sender {
 };
 
 /// Where it sends to.
-struct ServerAddress {
+struct ReplayTarget {
   std::string host_port;             ///< HOST:PORT
   std::vector<std::string> headers;  ///< each "NAME: VALUE", sent along
 };
