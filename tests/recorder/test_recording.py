@@ -32,7 +32,8 @@ def recording(repository, tmp_path_factory):
     file = tmp_path_factory.mktemp("recording") / "traffic"
     old = os.umask(0)
     try:
-        with recordings.recording_server(repository, file, 'plugin.http.header_forward_pattern="authorization"') as server:
+        with recordings.recording_server(repository, file, 'plugin.http.header_forward_pattern="authorization"',
+                                         'plugin.grpc.header_forward_pattern="authorization"') as server:
             server.wait_ready().wait_active()
             count = recordings.send_traffic(server)
             entries = lambda: metrics(server)["atoll_recorded_requests_total"]  # noqa: E731
@@ -87,8 +88,10 @@ def test_what_is_kept(recording):
         steps = [request for request in requests if request.model == "sums" and request.sequence.number == sequence]
         assert [(step.sequence.start, step.sequence.end) for step in steps] == [(True, False), (False, False), (False, True)]
         assert [numbers(answers[step.number][0].outputs[0]) for step in steps] == [[1], [3], [6]]
-    streamed = [request for request in requests if request.decoupled]
-    assert len({request.stream for request in streamed}) == 1 and streamed[0].stream != 0
+    streamed = [request for request in requests if request.id.startswith("stream-")]
+    generated = by_id["generated"]
+    assert len({request.stream for request in streamed}) == 1
+    assert 0 != streamed[0].stream != generated.stream != 0 and len(answers[generated.number]) == 2
     assert all(request.stream == 0 for request in requests if not request.decoupled)
     given = [[numbers(next(output for output in response.outputs if output.name == "OUT"))[0] for response in answers.get(request.number, [])]
              for request in sorted(streamed, key=lambda request: request.id)]

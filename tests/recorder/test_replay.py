@@ -63,14 +63,14 @@ def test_http_has_the_same_answers(world):
     _, unary, count, same, _ = world
     done = replay(same, unary, "http", "--compare")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(f"{count - 3} requests, 0 failures, 0 differences in {count - 3} that were compared\nMODEL")
+    assert done.stdout.startswith(f"{count - 4} requests, 0 failures, 0 differences in {count - 4} that were compared\nMODEL")
 
 
 def test_http_cannot_answer_any_number_of_times(world):
     traffic, _, count, same, _ = world
     done = replay(same, traffic, "http", "--json")
     summary = json.loads(done.stdout)
-    assert (done.returncode, summary["requests"], summary["failures"]) == (1, count, 3)
+    assert (done.returncode, summary["requests"], summary["failures"]) == (1, count, 4)
     assert "model 'repeat' answers a request any number of times" in done.stderr
 
 
@@ -110,7 +110,7 @@ def test_what_failed_is_to_fail_again(world, tmp_path):
             entry.response.code, entry.response.message = 3, "wrong type"
     recordings.write(tmp_path / "traffic", entries)
     done = replay(same, tmp_path / "traffic", "http", "--compare", "--json")
-    assert (done.returncode, json.loads(done.stdout)["requests"]) == (0, count - 3), done.stderr
+    assert (done.returncode, json.loads(done.stdout)["requests"]) == (0, count - 4), done.stderr
 
 
 @pytest.mark.parametrize("protocol", ["http", "grpc"])

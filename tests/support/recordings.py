@@ -2,6 +2,7 @@
 
 import functools
 import importlib.util
+import json
 import pathlib
 import queue
 import shutil
@@ -14,7 +15,7 @@ import numpy as np
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 import tritonclient.utils.shared_memory as shm
-from support import models
+from support import http_call, models
 from support.server import ROOT, Server
 
 PROTO = ROOT / "sdk" / "lib" / "recording" / "recording.proto"
@@ -170,4 +171,7 @@ def send_traffic(server):
             assert infer_sum(one, module, 2, sequence) == 3
             assert infer_sum(one, module, 3, sequence, sequence_end=True) == 6
         stream_repeat(client, [[1, 2, 3], [], [4]])
-    return 6 + 6 + 3
+    answer = http_call.call("POST", f"http://{server.http_address}/v2/models/repeat/generate_stream",
+                            json.dumps({"id": "generated", "IN": [8, 9], "DELAY": [0, 0], "WAIT": [0]}))
+    assert (answer.status, answer.text.count("data: ")) == (200, 2), answer.text
+    return 6 + 6 + 3 + 1

@@ -16,6 +16,13 @@ constexpr std::chrono::milliseconds kLookAround{50};
 /// So many failures and differences are told one by one.
 constexpr uint64_t kToldMax = 10;
 
+/// How long after the first request one goes out. Times come from a file, so that they may be anything.
+std::chrono::nanoseconds offset_of(int64_t arrival_ns, int64_t first_ns, double pace) {
+  constexpr double kMostNs = 3e17;  // ten years
+  const double offset_ns = (static_cast<double>(arrival_ns) - static_cast<double>(first_ns)) / pace;
+  return std::chrono::nanoseconds(static_cast<int64_t>(std::clamp(offset_ns, 0.0, kMostNs)));
+}
+
 int64_t ns_of(steady_clock::duration duration) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
 }
@@ -57,8 +64,7 @@ Summary Player::play() {
   const Time begun = steady_clock::now();
   const std::vector<RecordedCall>& calls = traffic_.calls();
   for (const RecordedCall& call : calls) {
-    const auto since_first = static_cast<double>(call.arrival_ns - calls.front().arrival_ns) / options_.pace;
-    const Time due = begun + std::chrono::nanoseconds(static_cast<int64_t>(since_first));
+    const Time due = begun + offset_of(call.arrival_ns, calls.front().arrival_ns, options_.pace);
     if (!wait_until(due) || !wait_for_fewer_than(options_.in_flight_max)) break;
     {
       std::scoped_lock lock(mutex_);
