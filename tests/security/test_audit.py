@@ -15,7 +15,7 @@ import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 from support.every_call import ask, call_grpc, grpc_methods, http_routes, wrong_of
 from support.grpc_frontends import GRPC_FRONTENDS
-from support.identities import HIDDEN, MANIFEST, Keys
+from support.identities import HIDDEN, MANIFEST, Keys, wait_for_models
 from support.server import ROOT, START_TIMEOUT_S, Server
 from tritonclient.utils import InferenceServerException
 
@@ -78,6 +78,7 @@ def server(request, repository, keys, folder, tokens):
     log = folder / f"{request.param.replace('/', '-')}.log"
     with serve(repository, keys, log, request.param, "plugin.audit.sample=0") as running:
         running.wait_active()
+        wait_for_models(running, tokens["all"], "any", "fraud-a")
         running.audit = Log(log)
         yield running
 
@@ -213,6 +214,7 @@ def test_inference_is_sampled_and_old_files_are_kept(repository, keys, folder, t
     with serve(repository, keys, log, "frontends/grpc_nghttp2", "plugin.audit.sample=1", 'plugin.audit.max_size="2KiB"',
                "plugin.audit.old_files=2") as server:
         server.wait_active()
+        wait_for_models(server, tokens["all"], "any")
         headers = {"authorization": f"Bearer {tokens['all']}"}
         with grpcclient.InferenceServerClient(server.address) as by_grpc, \
                 httpclient.InferenceServerClient(server.http_address) as by_http:

@@ -10,6 +10,7 @@ import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 import tritonclient.utils.shared_memory as shm
 from support.grpc_frontends import GRPC_FRONTENDS
+from support.identities import wait_for_models
 from tritonclient.utils import InferenceServerException
 
 NUMBERS = itertools.count()
@@ -26,6 +27,7 @@ def tokens(keys):
 def server(request, serve, tokens):
     with serve("plugin.shared.allow_client_shm=true", grpc_frontend=request.param) as running:
         running.wait_active()
+        wait_for_models(running, tokens["blue"], "any", "sequence")
         yield running
 
 

@@ -3,6 +3,10 @@
 import hashlib
 import os
 import pathlib
+import time
+
+import tritonclient.grpc as grpcclient
+from support.server import START_TIMEOUT_S
 
 MANIFEST = pathlib.Path(__file__).parents[1] / "security" / "identities.toml"
 HIDDEN = "secret-model"
@@ -34,3 +38,12 @@ class Keys:
         new.write_text("".join(f"{line}\n" for line in self.lines.values()))
         new.chmod(0o600)
         new.rename(self.path)
+
+
+def wait_for_models(server, token, *names):
+    """Until they serve, which may be after every plugin has started. \\param token  of somebody who may see them"""
+    deadline = time.monotonic() + START_TIMEOUT_S
+    with grpcclient.InferenceServerClient(server.address) as client:
+        while not all(client.is_model_ready(name, headers={"authorization": f"Bearer {token}"}) for name in names):
+            assert time.monotonic() < deadline, f"{names} are not ready; the log:\n{server.log}"
+            time.sleep(0.02)
