@@ -18,7 +18,6 @@
 namespace atl::s3 {
 namespace {
 
-constexpr std::string_view kPartEnd = ".part";
 constexpr std::string_view kLockEnd = ".lock";
 constexpr mode_t kFileMode = 0644;
 
@@ -26,9 +25,8 @@ int64_t modified_ns(const struct stat& info) noexcept {
   return info.st_mtim.tv_sec * kNsPerSecond + info.st_mtim.tv_nsec;
 }
 
-/// "<object>.<size>.part"
+/// "<object>.<size>"
 uint64_t promised_bytes(std::string_view name) noexcept {
-  name.remove_suffix(kPartEnd.size());
   const std::string_view digits = name.substr(name.rfind('.') + 1);
   uint64_t bytes = 0;
   (void)std::from_chars(digits.data(), digits.data() + digits.size(), bytes);
@@ -64,37 +62,51 @@ Result<FileDescriptor> lock_file(const std::string& path, int operation) {
 Result<std::vector<CacheEntry>> list_cache(const std::string& root) {
   namespace fs = std::filesystem;
   std::vector<CacheEntry> entries;
-  std::error_code failure;
-  for (const char* folder : {"objects", "models"}) {
-    fs::directory_iterator entry(cat(root, "/", folder), failure);
-    for (; !failure && entry != fs::directory_iterator(); entry.increment(failure)) {
-      const std::string path = entry->path().string();
-      struct stat info = {};
-      if (::lstat(path.c_str(), &info) != 0) continue;  // somebody removed it
-      const bool is_object_folder = folder == std::string_view("objects");
-      if (is_object_folder && path.ends_with(kPartEnd)) {
-        entries.push_back({CacheEntry::Kind::kPart, path, promised_bytes(path), modified_ns(info), 1});
-      } else if (is_object_folder) {
-        entries.push_back({CacheEntry::Kind::kObject, path, static_cast<uint64_t>(info.st_size),
-                           modified_ns(info), info.st_nlink});
-      } else if (path.ends_with(kLockEnd)) {
-        entries.push_back({CacheEntry::Kind::kModel, path.substr(0, path.size() - kLockEnd.size()), 0,
-                           modified_ns(info), 0});
-      }
+  const auto add = [&](CacheEntry::Kind kind, const std::string& path) {
+    struct stat info = {};
+    if (::lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return;  // somebody removed it
+    CacheEntry entry{kind, path, static_cast<uint64_t>(info.st_size), modified_ns(info), info.st_nlink};
+    if (kind == CacheEntry::Kind::kPart) entry.bytes = promised_bytes(path);
+    if (kind == CacheEntry::Kind::kModel) {
+      if (!path.ends_with(kLockEnd)) return;
+      entry.path.erase(path.size() - kLockEnd.size());
+      entry.bytes = 0;
     }
-    if (failure) return unavailable(root, "/", folder, ": ", failure.message());
+    entries.push_back(std::move(entry));
+  };
+  const auto add_all = [&](CacheEntry::Kind kind, const std::string& folder) {
+    std::error_code failure;
+    fs::directory_iterator entry(folder, failure);
+    for (; !failure && entry != fs::directory_iterator(); entry.increment(failure)) {
+      add(kind, entry->path().string());
+    }
+    return failure;
+  };
+  std::error_code failure = add_all(CacheEntry::Kind::kObject, root + "/objects");
+  if (!failure) failure = add_all(CacheEntry::Kind::kModel, root + "/models");
+  fs::directory_iterator place(root + "/parts", failure);
+  for (; !failure && place != fs::directory_iterator(); place.increment(failure)) {
+    failure = add_all(CacheEntry::Kind::kPart, place->path().string());
+    if (failure) break;
   }
+  if (failure) return unavailable(root, ": ", failure.message());
   return entries;
 }
 
 bool remove_entry(const CacheEntry& entry) {
-  std::error_code failure;
+  namespace fs = std::filesystem;
   if (entry.kind == CacheEntry::Kind::kObject) return ::unlink(entry.path.c_str()) == 0;
-  const std::string lock_path =
-      entry.kind == CacheEntry::Kind::kPart ? entry.path : cat(entry.path, kLockEnd);
+  std::string lock_path = entry.path + std::string(kLockEnd);
+  if (entry.kind == CacheEntry::Kind::kPart) {
+    const fs::path place = fs::path(entry.path).parent_path();
+    lock_path =
+        cat(place.parent_path().parent_path().string(), "/staging/", place.filename().string(), kLockEnd);
+  }
   const Result<FileDescriptor> lock = lock_file(lock_path, LOCK_EX | LOCK_NB);
   if (!lock.ok() || !lock.value().valid()) return false;
-  if (entry.kind == CacheEntry::Kind::kModel) std::filesystem::remove_all(entry.path, failure);
+  if (entry.kind == CacheEntry::Kind::kPart) return ::unlink(entry.path.c_str()) == 0;
+  std::error_code failure;
+  fs::remove_all(entry.path, failure);
   return ::unlink(lock_path.c_str()) == 0 && !failure;
 }
 

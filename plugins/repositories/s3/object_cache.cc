@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -22,6 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr mode_t kObjectMode = 0444;
+constexpr mode_t kPartMode = 0644;
 constexpr std::uintmax_t kListingBytesMax = uint64_t{256} << 20;
 
 bool has_size(const std::string& path, uint64_t size) noexcept {
@@ -64,7 +67,7 @@ void remove_stale_drafts(const std::string& staging) {
 }  // namespace
 
 Result<std::shared_ptr<ObjectCache>> ObjectCache::open(const std::string& directory, uint64_t bytes_max) {
-  for (const char* folder : {"objects", "models", "staging", "listings"}) {
+  for (const char* folder : {"objects", "models", "parts", "staging", "listings"}) {
     ATOLL_RETURN_IF_ERROR(make_folders(cat(directory, "/", folder)));
   }
   std::error_code failure;
@@ -109,20 +112,22 @@ Result<std::optional<ModelDraft>> ObjectCache::begin(const std::string& place, c
   }
   ModelDraft draft;
   draft.model = identity;
-  draft.folder = cat(root_, "/staging/", sha256_hex(place));
+  const std::string place_name = sha256_hex(place);
+  draft.folder = cat(root_, "/staging/", place_name);
   Result<FileDescriptor> lock = lock_file(draft.folder + ".lock", LOCK_EX | LOCK_NB);
   if (!lock.ok()) return std::move(lock).status();
   if (!lock.value().valid()) return std::optional<ModelDraft>();
-  draft.lock = std::move(lock).value();
+  draft.lock = std::make_shared<const FileDescriptor>(std::move(lock).value());
+  ATOLL_RETURN_IF_ERROR(make_folders(cat(root_, "/parts/", place_name)));
   remove_tree(draft.folder);
   const Result<FileDescriptor> all = lock_file(root_ + "/lock", LOCK_EX);
   if (!all.ok()) return unavailable(all.status().message());
   ATOLL_RETURN_IF_ERROR(stage(place, model, draft));
-  Result<bool> reserved = reserve(draft);
-  if (reserved.ok() && reserved.value()) return std::optional<ModelDraft>(std::move(draft));
+  remove_old_parts(cat(root_, "/parts/", place_name), draft);
+  Status reserved = reserve(draft);
+  if (reserved.ok()) return std::optional<ModelDraft>(std::move(draft));
   remove_tree(draft.folder);
-  if (!reserved.ok()) return std::move(reserved).status();
-  return std::optional<ModelDraft>();
+  return reserved;
 }
 
 /// Links what is there and lists what is not.
@@ -135,10 +140,10 @@ Status ObjectCache::stage(const std::string& place, const StoreModel& model, Mod
     const std::string name = sha256_hex(cat(place, '\0', object.path, '\0', object.etag, '\0', object.size));
     MissingObject missing{.index = i,
                           .size = object.size,
-                          .part = cat(root_, "/objects/", name, ".", object.size, ".part"),
+                          .part = cat(root_, "/parts/", sha256_hex(place), "/", name, ".", object.size),
                           .whole = cat(root_, "/objects/", name),
                           .staged = cat(draft.folder, "/", object.path),
-                          .file = {}};
+                          .lock = draft.lock};
     ATOLL_RETURN_IF_ERROR(make_folders(fs::path(missing.staged).parent_path().string()));
     if (has_size(missing.whole, object.size)) {
       ATOLL_RETURN_IF_ERROR(link_file(missing.whole, missing.staged));
@@ -150,24 +155,32 @@ Status ObjectCache::stage(const std::string& place, const StoreModel& model, Mod
   return {};
 }
 
-/// The parts take the room that they will need, so that nobody else does. \returns false: somebody still writes to one, as a
-/// call that was given up does for a moment
-Result<bool> ObjectCache::reserve(ModelDraft& draft) const {
+/// Parts of what the store had here before. Whoever holds the lock of the place calls it.
+void ObjectCache::remove_old_parts(const std::string& folder, const ModelDraft& draft) {
+  std::set<std::string_view> missing;
+  for (const MissingObject& object : draft.missing) missing.insert(object.part);
+  std::error_code failure;
+  for (fs::directory_iterator entry(folder, failure); !failure && entry != fs::directory_iterator();
+       entry.increment(failure)) {
+    const std::string path = entry->path().string();
+    if (!missing.contains(path)) ::unlink(path.c_str());
+  }
+}
+
+/// The parts take the room that they will need, so that nobody else does.
+Status ObjectCache::reserve(ModelDraft& draft) const {
   uint64_t bytes = 0;
   std::vector<std::string> made;
-  for (MissingObject& object : draft.missing) {
-    struct stat info = {};
-    if (::lstat(object.part.c_str(), &info) != 0) {
-      made.push_back(object.part);
-      bytes += object.size;
-    }
-    Result<FileDescriptor> file = lock_file(object.part, LOCK_EX | LOCK_NB);
-    if (!file.ok()) return std::move(file).status();
-    if (!file.value().valid()) return false;
-    object.file = std::move(file).value();
+  for (const MissingObject& object : draft.missing) {
+    const FileDescriptor file(
+        ::open(object.part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kPartMode));
+    if (!file.valid() && errno == EEXIST) continue;
+    if (!file.valid()) return disk_failure(object.part);
+    made.push_back(object.part);
+    bytes += object.size;
   }
   Status room = make_room(bytes);
-  if (room.ok()) return true;
+  if (room.ok()) return {};
   for (const std::string& part : made) ::unlink(part.c_str());
   return room;
 }
@@ -202,15 +215,13 @@ Status ObjectCache::make_room(uint64_t bytes) const {
                      " are in use or being downloaded");
 }
 
-Status ObjectCache::complete(MissingObject& object) {
+Status ObjectCache::complete(const MissingObject& object) {
   if (!has_size(object.part, object.size))
     return unavailable(object.part, ": is not as long as was downloaded");
-  const int file = object.file.get();
-  if (::fdatasync(file) != 0 || ::fchmod(file, kObjectMode) != 0) return disk_failure(object.part);
+  if (::chmod(object.part.c_str(), kObjectMode) != 0) return disk_failure(object.part);
   // First the link, so that it is in use at every moment.
   ATOLL_RETURN_IF_ERROR(link_file(object.part, object.staged));
   if (::rename(object.part.c_str(), object.whole.c_str()) != 0) return disk_failure(object.part);
-  object.file = {};
   return {};
 }
 
@@ -219,6 +230,8 @@ Result<std::shared_ptr<const CachedModel>> ObjectCache::finish(ModelDraft draft,
   Result<FileDescriptor> lock = lock_file(path + ".lock", LOCK_SH);
   if (!lock.ok()) return std::move(lock).status();
   if (!is_whole(draft.folder, model)) return unavailable(draft.folder, ": is not whole");
+  // Once for all of its objects: what a machine that loses its power leaves of others is shorter than it should be.
+  if (::syncfs(lock.value().get()) != 0) return disk_failure(path);
   if (::rename(draft.folder.c_str(), path.c_str()) != 0 && !is_whole(path, model)) return disk_failure(path);
   touch(lock.value().get());
   return std::make_shared<const CachedModel>(path, std::move(lock).value());

@@ -3,11 +3,11 @@
 /// One folder, which several servers may share:
 ///
 ///     objects/<object>                    an object, whole; read-only
-///     objects/<object>.<size>.part        one that is being downloaded, or was; locked (flock) meanwhile
+///     parts/<place>/<object>.<size>       one that is being downloaded, or was
 ///     models/<model>/...                  a model as a store's listing names it, whole: hard links to objects
 ///     models/<model>.lock                 locked (flock), shared, by whoever serves it; its time is that of the last use
 ///     staging/<place>/...                 a model in the making
-///     staging/<place>.lock                locked by whoever makes it
+///     staging/<place>.lock                locked by whoever makes it, or still writes to parts of it
 ///     listings/<place>.json               the last listing of a repository; its time is when the store gave it
 ///     lock                                held while room is made
 ///
@@ -44,17 +44,18 @@ class CachedModel {
 struct MissingObject {
   size_t index = 0;  ///< in StoreModel::objects
   uint64_t size = 0;
-  std::string part;   ///< path of what there is
-  std::string whole;  ///< path of what is to be
-  std::string staged;
-  FileDescriptor file;  ///< the part, open to be written, locked
+  std::string part;    ///< path of what there is
+  std::string whole;   ///< path of what is to be
+  std::string staged;  ///< path of the model's link to it
+  /// Who may write to the part holds it.
+  std::shared_ptr<const FileDescriptor> lock;
 };
 
 /// A model in the making. One at a time for each model of a repository, among all servers.
 struct ModelDraft {
   std::string model;   ///< identity
   std::string folder;  ///< of staging
-  FileDescriptor lock;
+  std::shared_ptr<const FileDescriptor> lock;
   std::vector<MissingObject> missing;
 };
 
@@ -76,7 +77,7 @@ class ObjectCache {
   Result<std::optional<ModelDraft>> begin(const std::string& place, const std::string& identity,
                                           const StoreModel& model);
   /// An object is whole. Errors: UNAVAILABLE the disk's reason.
-  static Status complete(MissingObject& object);
+  static Status complete(const MissingObject& object);
   /// All of them are: the model appears, at once. Errors: UNAVAILABLE the disk's reason.
   Result<std::shared_ptr<const CachedModel>> finish(ModelDraft draft, const StoreModel& model);
 
@@ -90,7 +91,8 @@ class ObjectCache {
       : root_(std::move(directory)), bytes_max_(bytes_max) {}
   std::string model_path(const std::string& identity) const { return cat(root_, "/models/", identity); }
   Status stage(const std::string& place, const StoreModel& model, ModelDraft& draft) const;
-  Result<bool> reserve(ModelDraft& draft) const;
+  static void remove_old_parts(const std::string& folder, const ModelDraft& draft);
+  Status reserve(ModelDraft& draft) const;
   Status make_room(uint64_t bytes) const;
 
   const std::string root_;

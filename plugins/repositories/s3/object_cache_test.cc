@@ -32,16 +32,18 @@ class ObjectCacheTest : public ::testing::Test {
     return cache.ok() ? std::move(cache).value() : nullptr;
   }
   /// As a download does it.
-  static void fill(MissingObject& object) {
-    const std::string bytes(object.size, 'x');
-    ASSERT_EQ(::pwrite(object.file.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+  static void fill(const MissingObject& object) {
+    write(object, object.size);
     ASSERT_TRUE(ObjectCache::complete(object).ok());
+  }
+  static void write(const MissingObject& object, size_t size) {
+    std::ofstream(object.part) << std::string(size, 'x');
   }
   static std::shared_ptr<const CachedModel> make(ObjectCache& cache, const std::string& place,
                                                  const StoreModel& model) {
     auto draft = cache.begin(place, model.identity(place), model);
     if (!draft.ok() || !draft->has_value()) return nullptr;
-    for (MissingObject& object : (*draft)->missing) fill(object);
+    for (const MissingObject& object : (*draft)->missing) fill(object);
     auto made = cache.finish(std::move(**draft), model);
     return made.ok() ? std::move(made).value() : nullptr;
   }
@@ -92,13 +94,11 @@ TEST_F(ObjectCacheTest, WhatIsThereIsNotAskedForAgain) {
     auto draft = cache->begin("p", next.identity("p"), next);
     ASSERT_TRUE(draft.ok() && draft->has_value());
     ASSERT_EQ((*draft)->missing.size(), 1u) << "the configuration is the same";
-    ASSERT_EQ(::pwrite((*draft)->missing[0].file.get(), "xxx", 3, 0), 3);
+    write((*draft)->missing[0], 3);
   }
   auto draft = cache->begin("p", next.identity("p"), next);
   ASSERT_TRUE(draft.ok() && draft->has_value());
-  struct stat info = {};
-  ASSERT_EQ(::fstat((*draft)->missing[0].file.get(), &info), 0);
-  EXPECT_EQ(info.st_size, 3) << "a part is gone on with";
+  EXPECT_EQ(fs::file_size((*draft)->missing[0].part), 3u) << "a part is gone on with";
 }
 
 TEST_F(ObjectCacheTest, TheOldestThatNobodyServesGoes) {
@@ -135,6 +135,14 @@ TEST_F(ObjectCacheTest, WhatIsUnderWayTakesItsWholeRoom) {
     EXPECT_EQ(cache->begin("b", model.identity("b"), model).status().code(), Code::kResourceExhausted);
   }
   EXPECT_NE(make(*cache, "b", model), nullptr) << "the other one was given up";
+  EXPECT_EQ(count("objects"), 2u);
+}
+
+TEST_F(ObjectCacheTest, PartsOfWhatTheStoreHadBeforeGo) {
+  const auto cache = open(100);
+  const StoreModel before = model_of(59), after = model_of(60, "other");
+  ASSERT_TRUE(cache->begin("p", before.identity("p"), before).ok());
+  ASSERT_NE(make(*cache, "p", after), nullptr);
   EXPECT_EQ(count("objects"), 2u);
 }
 

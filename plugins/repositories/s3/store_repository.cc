@@ -263,7 +263,6 @@ Status StoreRepository::download(const Home& home, ModelDraft& draft, bool* is_c
   for (MissingObject& missing : draft.missing) {
     const ModelObject& object = home.model->objects[missing.index];
     if (missing.size == 0) {
-      if (::ftruncate(missing.file.get(), 0) != 0) return unavailable(missing.part, ": cannot be emptied");
       ATOLL_RETURN_IF_ERROR(ObjectCache::complete(missing));
       continue;
     }

@@ -1,5 +1,6 @@
 #include "repositories/s3/store_tasks.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,7 +53,7 @@ ObjectTask::ObjectTask(ObjectStore store, std::string path, std::string etag, Mi
       object_(std::move(object)),
       got_(std::move(got)) {
   struct stat info = {};
-  if (::fstat(object_.file.get(), &info) == 0) written_ = static_cast<uint64_t>(info.st_size);
+  if (::stat(object_.part.c_str(), &info) == 0) written_ = static_cast<uint64_t>(info.st_size);
   if (written_ >= object_.size) written_ = 0;  // nothing is left to ask for, so nothing would confirm it
   got_->fetch_add(written_, std::memory_order_relaxed);
 }
@@ -62,6 +63,8 @@ HttpRequest ObjectTask::next() {
   asked_from_ = written_;
   takes_body_ = false;
   broken_ = {};
+  file_ = FileDescriptor(::open(object_.part.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file_.valid()) broken_ = disk_failure(object_.part);
   request.answer_bytes_max = kBodyBytesMax;
   request.on_head = [this](const HttpAnswer& head) { return begin(head); };
   request.on_body = [this](std::string& bytes) { write(bytes); };
@@ -71,6 +74,7 @@ HttpRequest ObjectTask::next() {
 /// Whether the answer is what was asked for, or says why not.
 bool ObjectTask::begin(const HttpAnswer& head) {
   if (head.status != kOk && head.status != kPartial) return true;
+  if (!broken_.ok()) return false;
   const std::string& etag = head.headers[0];
   if (!etag.empty() && !etag_.empty() && etag != etag_) {
     is_changed_ = true;
@@ -84,7 +88,7 @@ bool ObjectTask::begin(const HttpAnswer& head) {
     got_->fetch_sub(written_, std::memory_order_relaxed);
     written_ = 0;
   }
-  if (::ftruncate(object_.file.get(), static_cast<off_t>(written_)) != 0) {
+  if (::ftruncate(file_.get(), static_cast<off_t>(written_)) != 0) {
     broken_ = disk_failure(object_.part);
     return false;
   }
@@ -99,7 +103,7 @@ void ObjectTask::write(std::string& bytes) {
   size_t done = 0;
   while (broken_.ok() && done < bytes.size()) {
     const ssize_t size =
-        ::pwrite(object_.file.get(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(written_));
+        ::pwrite(file_.get(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(written_));
     if (size < 0 && errno == EINTR) continue;
     if (size <= 0) {
       broken_ = disk_failure(object_.part);
@@ -123,6 +127,7 @@ StoreTask::Step ObjectTask::fail(Status* failure, Status status) {
 }
 
 StoreTask::Step ObjectTask::answered(Result<HttpAnswer> answer, Status* failure) {
+  file_ = {};
   if (is_changed_)
     return fail(failure, unavailable("it was changed in the store while it was being downloaded"));
   if (!broken_.ok()) return fail(failure, broken_.clone());

@@ -53,7 +53,8 @@ class ObjectTask final : public StoreTask {
   const ObjectStore store_;
   const std::string path_;
   const std::string etag_;
-  MissingObject object_;
+  const MissingObject object_;
+  FileDescriptor file_;  ///< the part, while a call is under way
   const std::shared_ptr<std::atomic<uint64_t>> got_;
   uint64_t written_ = 0;
   uint64_t asked_from_ = 0;  ///< by the call under way
