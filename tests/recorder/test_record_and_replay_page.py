@@ -60,4 +60,4 @@ def test_options():
     listed = subprocess.run([str(BUILD / "bin" / "atoll"), "--list"], capture_output=True, text=True, timeout=TIMEOUT_S).stdout
     options = set(re.findall(r"^    (\w+)", listed.split("telemetry/recorder")[1].split("\n\n")[0], re.M)) - {"key"}
     readme = (ROOT / "plugins" / "telemetry" / "recorder" / "README.md").read_text()
-    assert options == set(re.findall(r"^\| `(\w+)` \|", readme.split("| option |")[1].split("\n\n")[0], re.M)) and "file" in options
+    assert options == set(re.findall(r"^\| `(\w+)` \|", readme.split("| option |")[1].split("\n\n")[0], re.M)) and "recording_file" in options

@@ -169,7 +169,7 @@ def test_a_reload_goes_on_with_the_file(repository, tmp_path):
 use = "backends/repeat"
 [plugin.recorder]
 use = "telemetry/recorder"
-file = "{file}"
+recording_file = "{file}"
 models = ["texts"]
 '''
     manifest.write_text(text)
@@ -203,4 +203,4 @@ def test_a_full_disk_ends_the_recording_and_not_the_serving(repository):
 def test_a_file_that_cannot_be_made_is_told_at_the_start(repository, tmp_path):
     with pytest.raises(AssertionError, match="cannot be opened: No such file or directory"):
         Server(repository, 'plugin.repeat.use="backends/repeat"', 'plugin.recorder.use="telemetry/recorder"',
-               f'plugin.recorder.file="{tmp_path}/missing/traffic"')
+               f'plugin.recorder.recording_file="{tmp_path}/missing/traffic"')

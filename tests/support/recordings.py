@@ -87,7 +87,7 @@ def write_models(repository, constant=1):
 
 def recording_server(repository, file, *settings):
     """A server that serves the models of write_models(), and records into the file unless that is None."""
-    recorder = ('plugin.recorder.use="telemetry/recorder"', f'plugin.recorder.file="{file}"') if file else ()
+    recorder = ('plugin.recorder.use="telemetry/recorder"', f'plugin.recorder.recording_file="{file}"') if file else ()
     return Server(repository, 'plugin.repeat.use="backends/repeat"', 'plugin.shared.use="memory/shared"', "plugin.shared.allow_client_shm=true",
                   *recorder, *settings)
 

@@ -6,10 +6,12 @@
 namespace atl::recorder {
 
 inline constexpr OptionTable kOptions{
-    option_string("file", "")
+    // Not "file", which is the kernel's own key of every instance: the path of the plugin's shared object.
+    option_string("recording_file", "")
         .state()
-        .help("Path of the recording; full files are renamed to <file>.1, <file>.2 and so on. Empty: nothing "
-              "is recorded."),
+        .help(
+            "Path of the recording; full files are renamed to <recording_file>.1, <recording_file>.2 and so on. Empty: nothing "
+            "is recorded."),
     option_bool("responses", true)
         .help("Whether responses are recorded, so that a replay can compare its own with them."),
     option_bool("tensors", true)

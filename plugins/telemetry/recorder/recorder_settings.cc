@@ -29,7 +29,7 @@ bool RecordingFilter::wants(const Request& request, double chance) const noexcep
 
 RecorderSettings read_settings(const Options& options) {
   RecorderSettings settings;
-  settings.file = options.get_string("file");
+  settings.file = options.get_string("recording_file");
   settings.filter = {options.get_bool("responses"), options.get_bool("tensors"), options.get_float("sample"),
                      options.get_strings("models"), options.get_strings("tenants")};
   settings.limits = {options.get_bytes("max_bytes"), static_cast<uint32_t>(options.get_int("max_files")),

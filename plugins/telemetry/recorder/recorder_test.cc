@@ -57,7 +57,7 @@ std::vector<Entry> entries_of(const std::string& path) {
 
 class RecorderTest : public ::testing::Test {
  protected:
-  RecorderTest() { plugin_.set("file", file()); }
+  RecorderTest() { plugin_.set("recording_file", file()); }
   void start() { ASSERT_EQ(plugin_.create_and_start().text(), "OK"); }
   std::string file() const { return (folder_.path() / "traffic").string(); }
   RequestObserver& observer() { return *plugin_.query<RequestObserver>(); }
@@ -309,20 +309,20 @@ TEST_F(RecorderTest, OptionsAreFollowedAndAnotherFileIsNot) {
   follower.follow(next);
   EXPECT_FALSE(observe(after));
   observation->ended(*under_way, {});
-  next.set_string("file", file() + "-other");
+  next.set_string("recording_file", file() + "-other");
   EXPECT_FALSE(follower.can_follow(next));
   EXPECT_THAT(kinds(stopped()), ElementsAre(2, 1, 2));
 }
 
 TEST_F(RecorderTest, WithoutAFileNothingIsObserved) {
-  plugin_.set("file", "");
+  plugin_.set("recording_file", "");
   start();
   EXPECT_FALSE(observer().active());
   EXPECT_THAT(metrics(), IsEmpty());
 }
 
 TEST_F(RecorderTest, AFolderThatIsMissingIsTold) {
-  plugin_.set("file", file() + "/missing");
+  plugin_.set("recording_file", file() + "/missing");
   EXPECT_THAT(plugin_.create_and_start().text(), HasSubstr("cannot be opened: No such file or directory"));
 }
 
@@ -336,7 +336,8 @@ namespace {
 class StartedRecorder final : public MetricSourceUnderTest {
  public:
   StartedRecorder() {
-    EXPECT_TRUE(is_ok(plugin_.set("file", (folder_.path() / "traffic").string()).create_and_start()));
+    EXPECT_TRUE(
+        is_ok(plugin_.set("recording_file", (folder_.path() / "traffic").string()).create_and_start()));
   }
   virtual ~StartedRecorder() { plugin_.stop(); }
   RequestObserver& observer() { return *plugin_.query<RequestObserver>(); }
