@@ -12,9 +12,6 @@ def repository(tmp_path_factory):
     for name in ("any", "fraud-a", HIDDEN):
         models.write_model(folder, name, models.identity_config(name))
     models.write_model(folder, "repeat", models.REPEAT_CONFIG)
-    models.write_model(folder, "sequence", models.identity_config(
-        "sequence", dims=(4,), extra="sequence_batching { max_sequence_idle_microseconds: 60000000 direct { } }\n"
-        "instance_group { count: 4 kind: KIND_CPU }"))  # a sequence each
     return folder
 
 

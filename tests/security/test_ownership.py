@@ -9,6 +9,7 @@ import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 import tritonclient.utils.shared_memory as shm
+from support import models
 from support.grpc_frontends import GRPC_FRONTENDS
 from support.identities import wait_for_models
 from tritonclient.utils import InferenceServerException
@@ -24,8 +25,13 @@ def tokens(keys):
 
 
 @pytest.fixture(scope="module", params=GRPC_FRONTENDS)
-def server(request, serve, tokens):
-    with serve("plugin.shared.allow_client_shm=true", grpc_frontend=request.param) as running:
+def server(request, serve, tokens, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ownership")
+    models.write_model(folder, "any", models.identity_config("any"))
+    models.write_model(folder, "sequence", models.identity_config(
+        "sequence", dims=(4,), extra="sequence_batching { max_sequence_idle_microseconds: 60000000 direct { } }\n"
+        "instance_group { count: 4 kind: KIND_CPU }"))  # a sequence each
+    with serve(f'plugin.repository.paths=["{folder}"]', "plugin.shared.allow_client_shm=true", grpc_frontend=request.param) as running:
         running.wait_active()
         wait_for_models(running, tokens["blue"], "any", "sequence")
         yield running
