@@ -35,6 +35,7 @@ class Run final : public kernel::Program {
     arguments_.default_plugin_path = options.plugin_path;
     arguments_.version = ATOLL_VERSION;
     arguments_.program = this;
+    sink_.send_to(options.log_receiver);
   }
 
   /// All of the server. [control]

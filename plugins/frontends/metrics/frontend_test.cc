@@ -77,7 +77,7 @@ TEST_F(FrontendTest, WhatIsOnThePage) {
   for (const char* line :
        {"nv_cpu_memory_total_bytes ", "nv_cpu_memory_used_bytes ", "process_open_fds ",
         "atoll_event_bus_published_total 1", "atoll_event_bus_delivered_total 1",
-        "atoll_event_bus_dropped_total 0", "atoll_event_bus_queued 0", "atoll_event_bus_subscriptions 5",
+        "atoll_event_bus_dropped_total 0", "atoll_event_bus_queued 0", "atoll_event_bus_subscriptions 6",
         "atoll_manifest_generation 3", "atoll_server_info{version=\"0.0.0-test\"} 1",
         "atoll_metrics_left_out_samples 0", "atoll_metrics_refused_connections_total 0",
         "# TYPE nv_inference_queue_summary_us summary",

@@ -61,7 +61,7 @@ Status StoreRepository::start(ExecutorFactory& executors, std::vector<Status>* m
     if (!again) sources_.push_back(std::make_unique<StoreSource>(std::move(store).value(), cache_, log_));
   }
   if (has_folders_) ATOLL_RETURN_IF_ERROR(folders_.check(missing));
-  return calls_.start(executors);
+  return sources_.empty() ? Status() : calls_.start(executors);
 }
 
 bool StoreRepository::is_complete() const noexcept {

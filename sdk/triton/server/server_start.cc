@@ -55,6 +55,7 @@ Result<std::unique_ptr<EmbeddedServer>> start_embedded(const TRITONSERVER_Server
   made.plugin_path = {(folder / "plugins").string()};
   made.services = {std::string(TRITONSERVER_Server::kInterfaceId), std::string(ModelCatalog::kInterfaceId),
                    std::string(Startup::kInterfaceId), std::string(LogControl::kInterfaceId)};
+  made.log_receiver = ProcessLog::get().choices().receiver();
   made.manifest_path = named_manifest(options);
   if (made.manifest_path.empty()) {
     TRITONSERVER_ServerOptions chosen = options;

@@ -10,12 +10,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "atoll/abi/plugin.h"
+#include "atoll/core/log_control.h"
 #include "atoll/core/status.h"
 
 namespace atl {
@@ -34,6 +36,8 @@ struct EmbeddedOptions {
   /// The ids of the interfaces whose services the program wants to use ("atoll.model_catalog/1").
   /// The start fails if the manifest provides one of them not at all.
   std::vector<std::string> services;
+  /// Gets the log's records from the first one on, as by LogControl::send_to(). Null: they go where the manifest says.
+  std::shared_ptr<LogReceiver> log_receiver;
 };
 
 /// A running server with threads of its own. A process may have any number of them at a time. Such
