@@ -359,13 +359,13 @@ def test_what_instances_are_to_each_other_is_told(tmp_path):
     needed = text[text.index("[plugin.configs]"):text.index("host_policies")] + text[text.index("[plugin.control]"):text.index("[plugin.http]")]
     refused(tmp_path, needed, [
         (3, 1, "plugin 'models' (models/catalog): needs atoll.repository/1, no enabled plugin provides it; these do: "
-               "repositories/filesystem"),
+               "repositories/filesystem, repositories/s3"),
         (5, 1, "plugin 'control' (control/none): needs atoll.repository/1, no enabled plugin provides it; these do: "
-               "repositories/filesystem"),
+               "repositories/filesystem, repositories/s3"),
         (7, 1, "plugin 'control2' (control/none): the server takes one plugin that provides atoll.model_control/1, and plugin "
                "'control' (control/none) is one already"),
         (7, 1, "plugin 'control2' (control/none): needs atoll.repository/1, no enabled plugin provides it; these do: "
-               "repositories/filesystem"),
+               "repositories/filesystem, repositories/s3"),
     ])
 
 

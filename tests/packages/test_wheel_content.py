@@ -142,7 +142,7 @@ def headers_read():
         if line and not line.startswith(" "):
             output = line.split(":")[0]
             is_shipped = not re.search(r"_test\.dir/|_test_proto|precompiled_test|_bench|^tests/|^bench/|/testing/|fixtures|double|"
-                                       r"_fuzz\.dir|interop|frontends/grpc/|backend_pytorch|plugin_backends_pytorch|llamacpp|atoll_proto_grpc", output)
+                                       r"_fuzz\.dir|interop|frontends/grpc/|backend_pytorch|plugin_backends_pytorch|llamacpp|atoll_proto_grpc|/atoll-replay/", output)
         elif is_shipped and line.strip().startswith("/usr/") and "/c++/" not in line and "/gcc/" not in line:
             headers.add(line.strip())
     return headers
