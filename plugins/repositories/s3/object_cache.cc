@@ -259,9 +259,10 @@ Status ObjectCache::keep_listing(const std::string& place, const std::string& js
   out << json;
   out.close();
   const bool is_kept = out && ::fdatasync(file.get()) == 0 && ::rename(made.c_str(), path.c_str()) == 0;
-  const Status failure = is_kept ? Status() : disk_failure(made);
-  if (!is_kept) ::unlink(made.c_str());
-  return failure.clone();
+  if (is_kept) return {};
+  Status failure = disk_failure(made);
+  ::unlink(made.c_str());
+  return failure;
 }
 
 }  // namespace atl::s3

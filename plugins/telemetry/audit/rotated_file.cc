@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include "atoll/core/text.h"
+#include "telemetry/common/old_files.h"
 
 namespace atl::audit {
 namespace {
@@ -51,20 +51,12 @@ Status RotatedFile::open() noexcept {
 }
 
 bool RotatedFile::was_moved() const noexcept {
-  struct stat here {
-  }, there{};
-  if (!file_.valid() || ::fstat(file_.get(), &here) != 0) return true;
-  return ::stat(path_.c_str(), &there) != 0 || here.st_ino != there.st_ino || here.st_dev != there.st_dev;
+  return !file_.valid() || !telemetry::is_at(file_.get(), path_);
 }
 
 Status RotatedFile::rotate() noexcept {
-  for (int64_t number = old_files_; number > 0; --number) {
-    const std::string older = cat(path_, ".", number);
-    const std::string newer = number == 1 ? path_ : cat(path_, ".", number - 1);
-    if (std::rename(newer.c_str(), older.c_str()) != 0 && errno != ENOENT) return failure("renamed");
-  }
-  if (old_files_ == 0 && ::unlink(path_.c_str()) != 0 && errno != ENOENT) return failure("removed");
-  return open();
+  const char* const failed = telemetry::move_old_files(path_, old_files_);
+  return failed == nullptr ? open() : failure(failed);
 }
 
 Status RotatedFile::append(std::string_view lines) noexcept {

@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include "atoll/lib/recording_writer.h"
+#include "telemetry/common/old_files.h"
 
 namespace atl::recorder {
 namespace {
@@ -24,30 +24,14 @@ Status RecordingFile::failure(const char* what) const {
   return unavailable("the recording '", path_, "' cannot be ", what, ": ", std::strerror(errno));
 }
 
-bool RecordingFile::is_in_place() const noexcept {
-  struct stat there {
-  }, mine{};
-  return ::stat(path_.c_str(), &there) == 0 && ::fstat(file_.get(), &mine) == 0 &&
-         there.st_ino == mine.st_ino && there.st_dev == mine.st_dev;
-}
-
-Status RecordingFile::make_room(uint32_t files_max) const {
-  for (uint32_t i = files_max - 1; i > 0; --i) {
-    const std::string from = i == 1 ? path_ : cat(path_, ".", i - 1);
-    if (std::rename(from.c_str(), cat(path_, ".", i).c_str()) != 0 && errno != ENOENT)
-      return failure("renamed");
-  }
-  if (files_max == 1 && ::unlink(path_.c_str()) != 0 && errno != ENOENT) return failure("removed");
-  return {};
-}
-
 Status RecordingFile::begin_part(const RecordingFilter& filter, const RecordingLimits& limits) {
   struct stat info {};
   const bool is_device = ::stat(path_.c_str(), &info) == 0 && S_ISCHR(info.st_mode);
   if (is_device) {
     file_ = FileDescriptor(::open(path_.c_str(), O_WRONLY | O_CLOEXEC));
   } else {
-    ATOLL_RETURN_IF_ERROR(make_room(limits.files_max));
+    const char* const failed = telemetry::move_old_files(path_, int64_t{limits.files_max} - 1);
+    if (failed != nullptr) return failure(failed);
     file_ = FileDescriptor(
         ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kPermissions));
   }
@@ -77,7 +61,9 @@ Result<bool> RecordingFile::add(const recording::v1::Entry& entry, const Recordi
       return Status(Code::kResourceExhausted,
                     cat("the recording '", path_, "' is full: it has ", size_bytes_, " bytes"));
     }
-    if (!is_in_place()) return unavailable("the recording '", path_, "' has been replaced by another file");
+    // Another process, or another instance, may have put its own there.
+    if (!telemetry::is_at(file_.get(), path_))
+      return unavailable("the recording '", path_, "' has been replaced by another file");
     ATOLL_RETURN_IF_ERROR(begin_part(filter, limits));
     (void)append_entry(entry, &waiting_);
   }

@@ -36,11 +36,7 @@ class RecordingFile {
 
  private:
   Status begin_part(const RecordingFilter& filter, const RecordingLimits& limits);
-  /// Gives the path to the next file.
-  Status make_room(uint32_t files_max) const;
   Status failure(const char* what) const;
-  /// Whether the path still names this file: another process, or another instance, may have put its own there.
-  bool is_in_place() const noexcept;
 
   const std::string path_;
   const int64_t began_unix_ns_;

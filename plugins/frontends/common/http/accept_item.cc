@@ -31,7 +31,7 @@ int thousandths(std::string_view text) noexcept {
 
 }  // namespace
 
-std::string_view AcceptItem::parameter(std::string_view wanted) const noexcept {
+std::optional<std::string_view> AcceptItem::parameter(std::string_view wanted) const noexcept {
   std::string_view rest = parameters;
   while (!rest.empty()) {
     std::string_view value = take_until(';', &rest);
@@ -40,7 +40,7 @@ std::string_view AcceptItem::parameter(std::string_view wanted) const noexcept {
     const bool is_quoted = value.size() >= 2 && value.front() == '"' && value.back() == '"';
     return is_quoted ? value.substr(1, value.size() - 2) : value;
   }
-  return {};
+  return std::nullopt;
 }
 
 bool next_accept_item(std::string_view* rest, AcceptItem* item) noexcept {
@@ -49,7 +49,7 @@ bool next_accept_item(std::string_view* rest, AcceptItem* item) noexcept {
   item->name = without_blanks(take_until(';', &text));
   item->parameters = text;
   item->weight = 1000;
-  if (const std::string_view q = item->parameter("q"); !q.empty()) item->weight = thousandths(q);
+  if (const auto q = item->parameter("q")) item->weight = thousandths(*q);
   return true;
 }
 

@@ -45,6 +45,7 @@ TEST(Compression, AcceptEncoding) {
       {"gzip;q=0", kIdentity},
       {"gzip;q=0.000, identity;q=0.1", kIdentity},
       {"gzip;q=x", kIdentity},
+      {"gzip;q=", kIdentity},
       {"gzip;q=2", kIdentity},
       {"gzip;q=1.000", kGzip},
       {"br;q=1, gzip;q=0.1", kGzip},
