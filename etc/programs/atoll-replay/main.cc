@@ -30,7 +30,7 @@ void say(const std::string& text) {
   std::cerr << "atoll-replay: " << shown << '\n';
 }
 
-/// Answers much later than they could be are news about this machine and not about the server.
+/// Latencies of requests that go out later than this say more about this machine than about the server.
 constexpr int64_t kLateNs = 100 * atl::kNsPerMs;
 
 int replay(const ReplayOptions& options) {

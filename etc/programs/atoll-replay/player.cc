@@ -103,7 +103,7 @@ void Player::send(const RecordedCall& call) {
   options.ends_stream = call.ends_stream;
   options.names_version = !options_.latest;
   options.timeout_ns = options_.timeout_s * kNsPerSecond;
-  // Whoever did not wait any more then does not now.
+  // A client that gave up at its deadline when it was recorded gives up now, too.
   if (request.deadline_ns() > 0) options.timeout_ns = std::min(options.timeout_ns, request.deadline_ns());
   if (call.cancelled) options.timeout_ns = std::clamp<int64_t>(call.ended_after_ns, 1, options.timeout_ns);
   // What is compared needs the outputs that were asked for, and no tensors of the request.

@@ -52,7 +52,7 @@ void remove_tree(const std::string& path) {
   fs::remove_all(path, ignored);
 }
 
-/// Of models whose makers are gone.
+/// Removes drafts of models whose maker, a server that downloads, has ended.
 void remove_stale_drafts(const std::string& staging) {
   std::error_code failure;
   for (fs::directory_iterator entry(staging, failure); !failure && entry != fs::directory_iterator();
@@ -88,7 +88,7 @@ Result<std::shared_ptr<const CachedModel>> ObjectCache::find(const std::string& 
     touch(lock.value().get());
     return std::make_shared<const CachedModel>(path, std::move(lock).value());
   }
-  // Somebody else's hands were in it: it is made again, unless it is served.
+  // Another program has changed the model's folder, which is made again unless a server holds it.
   lock.value() = FileDescriptor();
   lock = lock_file(path + ".lock", LOCK_EX | LOCK_NB);
   if (!lock.ok()) return std::move(lock).status();

@@ -51,7 +51,7 @@ std::shared_ptr<ListingTask> StoreSource::begin(const ListingRules& rules, int64
   return task;
 }
 
-/// Of an earlier process.
+/// Takes the listing that an earlier process has kept.
 void StoreSource::read_kept(size_t objects_max) {
   int64_t age_seconds = 0;
   std::optional<std::string> json = cache_->kept_listing(store_.place(), &age_seconds);

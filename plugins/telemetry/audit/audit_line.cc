@@ -55,7 +55,7 @@ std::string without_tokens(std::string_view text) {
 }
 
 std::string bounded(std::string_view text) {
-  // Cut last: half a token is one too.
+  // Tokens are taken out before the text is cut: half a token is a secret, too.
   std::string out = without_tokens(text);
   if (out.size() <= kMostBytes) return out;
   size_t end = kMostBytes;

@@ -77,7 +77,7 @@ constexpr OptionTable kOptions{
         .required()
         .state()
         .help(
-            "Path of the log: one JSON object a line, for the owner's eyes only (mode 0600). A file that is there is gone on with."),
+            "Path of the log: one JSON object a line, for the owner's eyes only (mode 0600). Records are appended to a file that exists."),
     option_float("sample", 0.01)
         .range(0, 1)
         .help(

@@ -14,7 +14,7 @@
 namespace atl::audit {
 namespace {
 
-/// It says who does what: its owner alone reads it.
+/// The log says who does what, so only the file's owner may read it.
 constexpr mode_t kPermissions = 0600;
 
 bool write_all(int fd, std::string_view bytes) noexcept {
@@ -37,7 +37,7 @@ Status RotatedFile::failure(std::string_view what) const {
 }
 
 Status RotatedFile::open() noexcept {
-  // Of a pipe without a reader nothing is waited for.
+  // Without O_NONBLOCK the open of a pipe would wait for a reader.
   FileDescriptor file(::open(
       path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kPermissions));
   if (!file.valid()) return failure("opened");

@@ -18,7 +18,7 @@ class RotatedFile {
   /// \param old_files  that are kept beside it
   RotatedFile(std::string path, uint64_t most_bytes, int64_t old_files);
 
-  /// What is there is gone on with. Errors: why it cannot be opened, or is none that lines can be written to.
+  /// Lines are appended to a file that exists. Errors: why the file cannot be opened, or that it is no plain file.
   Status open() noexcept;
   /// Writes whole lines, all of them or none. Errors: why it cannot.
   Status append(std::string_view lines) noexcept;

@@ -73,7 +73,7 @@ void CallReport::set_status(int32_t status) {
   status_ = status;
 }
 
-/// A client that goes without an answer hides nothing by that.
+/// A call whose client left before its answer counts as failed, so that leaving early hides no denial.
 bool CallReport::is_failed() const noexcept {
   return protocol_ == CallProtocol::kHttp ? status_ < 0 || status_ >= 400 : status_ != 0;
 }
