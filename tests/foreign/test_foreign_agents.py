@@ -180,7 +180,7 @@ def test_what_clients_bring_is_prepared_too(tmp_path):
         config["model_repository_agents"]["agents"][0]["parameters"] = {"tag": "b", "update": "acquired"}
         control.load("n", json.dumps(config), {"1/anything": b"x", "3/anything": b"x"})
         assert control.infer("n", 4.0) == ("3", 4.0)
-        assert {"a LOAD_COMPLETE", "b LOAD_COMPLETE"} <= set(told(server))
+        eventually(lambda: {"a LOAD_COMPLETE", "b LOAD_COMPLETE"} <= set(told(server)))
 
 
 def checksum(content):

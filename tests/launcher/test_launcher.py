@@ -16,6 +16,7 @@ from support import models
 from support.cuda_double import DOUBLE
 from support.launched import TRITONSERVER, Launched
 from support.server import ATOLL, DEFAULT_MANIFEST, START_TIMEOUT_S
+from support.waiting import eventually
 from tritonclient.utils import InferenceServerException
 
 @pytest.fixture
@@ -69,10 +70,9 @@ def test_clients_are_served_through_it(repository):
                                            ("--allow-metrics=off", "Metrics Service")])
 def test_an_endpoint_that_is_not_allowed_does_not_listen(repository, flag, service):
     with Launched(repository, flag, grpc=False) as server:
-        server.wait_for_startup()
-        started = {name for name in ("HTTPService", "GRPCInferenceService", "Metrics Service")
-                   if f"Started {name} at" in server.log}
-        assert started == {"HTTPService", "GRPCInferenceService", "Metrics Service"} - {service}
+        expected = {"HTTPService", "GRPCInferenceService", "Metrics Service"} - {service}
+        eventually(lambda: all(f"Started {name} at" in server.log for name in expected))
+        assert f"Started {service} at" not in server.log
         if service != "HTTPService":
             with server.http_client() as client:
                 assert echo(client)
@@ -279,7 +279,7 @@ class Installation:
 SERVED = ["--id=x", "--exit-timeout-secs=9", "--log-verbose=1", "--log-info=true", "--log-warning=true", "--log-error=true",
           "--log-format=ISO8601", "--backend-directory=/b", "--log-file=", "--exit-on-error=false", "--disable-auto-complete-config",
           "--strict-readiness=false", "--model-config-name=c", "--model-load-thread-count=2",
-          "--model-load-retry-count=1", "--model-namespacing=false", "--follow-links=true", "--pass-environment=true", "--allow-http=true", "--http-port=0",
+          "--model-load-retry-count=1", "--model-namespacing=false", "--follow-links=true", "--open-early", "--pass-environment=true", "--allow-http=true", "--http-port=0",
           "--http-address=::1", "--reuse-http-port=false", "--http-header-forward-pattern=a.*",
           "--http-thread-count=128", "--http-max-input-size=1024", "--http-restricted-api=health:k=v",
           "--allow-grpc=true", "--grpc-address=::1", "--grpc-port=0", "--reuse-grpc-port=true",

@@ -20,7 +20,7 @@ class Launched(Server):
             self.address = self.wait_for_line(r"Started GRPCInferenceService at (\S+)").group(1)
 
     def wait_for_startup(self):
-        """Until every endpoint listens and the models are decided; the two come in any order."""
+        """Until every plugin has started and the models are decided, in any order; the ports open after it."""
         deadline = time.monotonic() + START_TIMEOUT_S
         while not ("[kernel] active: " in self.log and "[control] start-up: " in self.log):
             assert self.process.poll() is None and time.monotonic() < deadline, self.log

@@ -29,6 +29,7 @@ void add_endpoint(LaunchOptions& options, const char* instance, const CloudEndpo
   keys.set(cat(frontend, ".address"), address_text({true, options.http.address, port}));
   keys.set(cat(frontend, ".threads"), endpoint.threads);
   keys.set(cat(frontend, ".only_routes"), std::move(paths));
+  if (!options.opens_early) keys.set(cat(frontend, ".open_after_startup"), true);
 }
 
 Status set_sagemaker(LaunchOptions& options, const LaunchContext& context) {

@@ -52,7 +52,8 @@ TEST(Cloud, VertexAiIsWhatTheEnvironmentSays) {
        {"plugin.http.enabled=false", "plugin.grpc.enabled=false", R"(plugin.vertex_ai.health_route="/v1/up")",
         R"(plugin.vertex_ai.predict_route="/predict")", R"(plugin.vertex_ai.default_model="m")",
         R"(plugin.http_vertex_ai.address="127.0.0.1:9090")",
-        R"(plugin.http_vertex_ai.only_routes=["/v1/up", "/predict"])"}) {
+        R"(plugin.http_vertex_ai.only_routes=["/v1/up", "/predict"])",
+        "plugin.http_vertex_ai.open_after_startup=true"}) {
     EXPECT_THAT(launch.settings, Contains(setting));
   }
   EXPECT_THAT(fixture.serve({"--allow-http=true", "--vertex-ai-port=7"}).settings,

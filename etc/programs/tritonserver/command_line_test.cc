@@ -108,8 +108,8 @@ constexpr const char* kReference[] = {"id",
                                       "trace-count",
                                       "trace-log-frequency"};
 
-/// By which Atoll is made stricter than Triton is.
-constexpr const char* kOwn[] = {"follow-links", "pass-environment"};
+/// Those that Triton does not have.
+constexpr const char* kOwn[] = {"follow-links", "open-early", "pass-environment"};
 
 TEST(FlagTable, HasEveryOptionOnceAndNoOther) {
   std::multiset<std::string> names;

@@ -91,6 +91,11 @@ Status read_follow_links(FlagUse& use) {
   return {};
 }
 
+Status read_open_early(FlagUse& use) {
+  use.options.opens_early = true;
+  return {};
+}
+
 Status read_no_auto_complete(FlagUse& use) {
   use.options.keys.set("plugin.models.auto_complete_config", false);
   return {};
@@ -192,6 +197,10 @@ constexpr Flag kServerFlags[] = {
     {Group::kRepository, "follow-links", "<boolean>",
      "Whether links in a repository may lead out of it. Atoll's own flag. Default: true.",
      read_by(read_follow_links, "plugin.repository.follow_links")},
+    {Group::kRepository, "open-early", "",
+     "The ports are open while models are still loaded at start, so that their progress can be asked for; without it they are "
+     "opened when each of these models has been loaded or has failed. Atoll's own flag.",
+     read_by(read_open_early, "plugin.http.open_after_startup")},
     {Group::kRepository, "disable-auto-complete-config", "",
      "config.pbtxt must be there and complete; backends do not fill it in from the model's files.",
      read_by(read_no_auto_complete, "plugin.models.auto_complete_config")},

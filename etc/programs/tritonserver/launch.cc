@@ -79,6 +79,7 @@ Status set_endpoints(LaunchOptions& options) {
                        " requests at the same address and port ", first.address, ":", first.port));
     }
     options.keys.set(cat("plugin.", a->instance, ".address"), address_text(first));
+    if (!options.opens_early) options.keys.set(cat("plugin.", a->instance, ".open_after_startup"), true);
   }
   return {};
 }

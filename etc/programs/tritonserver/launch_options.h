@@ -62,6 +62,7 @@ struct LaunchOptions {
   bool exit_on_error = true;
   bool follows_links = true;
   bool passes_environment = true;  ///< to Python models
+  bool opens_early = false;        ///< its ports, before the models of the start are decided
   std::string control_mode = "none";
   int64_t poll_seconds = 15;
   std::vector<std::string> load_models;

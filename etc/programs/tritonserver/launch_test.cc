@@ -25,10 +25,13 @@ std::vector<std::string> defaults(const LauncherFixture& fixture) {
           "plugin.gpus.use=\"memory/cuda\"",
           "plugin.grpc.address=\"127.0.0.1:8001\"",
           "plugin.grpc.enabled=true",
+          "plugin.grpc.open_after_startup=true",
           "plugin.http.address=\"127.0.0.1:8000\"",
           "plugin.http.enabled=true",
+          "plugin.http.open_after_startup=true",
           "plugin.metrics.address=\"127.0.0.1:8002\"",
           "plugin.metrics.enabled=true",
+          "plugin.metrics.open_after_startup=true",
           "plugin.pinned.use=\"memory/pinned\"",
           "plugin.python.environment=[\"*\"]",
           "plugin.pytorch.use=\"backends/pytorch\"",
@@ -59,6 +62,12 @@ TEST(Launch, MayBeStricterThanTriton) {
   std::erase(expected, "plugin.python.environment=[\"*\"]");
   std::erase(expected, "plugin.repository.follow_links=true");
   EXPECT_EQ(fixture.serve({"--follow-links=false", "--pass-environment=false"}).settings, expected);
+}
+
+TEST(Launch, PortsOpenAfterTheStartOrEarlyIfThatIsAskedFor) {
+  LauncherFixture fixture;
+  EXPECT_THAT(fixture.serve({"--allow-metrics=0"}).settings, Not(Contains(HasSubstr("metrics.open"))));
+  EXPECT_THAT(fixture.serve({"--open-early"}).settings, Not(Contains(HasSubstr("open_after_startup"))));
 }
 
 using Texts = std::vector<std::string>;

@@ -22,6 +22,8 @@ namespace {
 
 /// How long the listener waits when the process has no descriptor left.
 constexpr auto kDescriptorPause = std::chrono::milliseconds(100);
+/// How long a socket that opens later waits before the next look whether that is due, or whether the address is free.
+constexpr auto kOpeningPause = std::chrono::milliseconds(5), kTakenPause = std::chrono::milliseconds(1000);
 /// With the limit reached, one part in so many of the time goes at most into looking which connections have
 /// gone.
 constexpr int64_t kSweepShare = 10;
@@ -43,14 +45,14 @@ ino_t inode_of(int fd) noexcept {
 }  // namespace
 
 Result<int> ConnectionAcceptor::listen(const ListenAddress& address, const ListenOptions& options) {
-  int port = 0;
-  ATOLL_RETURN_IF_ERROR(open_listener(address, options, "gRPC", &acceptor_, &note_, &port));
-  return port;
+  ATOLL_RETURN_IF_ERROR(open_listener(address, options, "gRPC", &acceptor_, &note_, &port_));
+  return port_;
 }
 
-void ConnectionAcceptor::start(std::unique_ptr<Target> target) {
+void ConnectionAcceptor::start(std::unique_ptr<Target> target, Opening opening) {
   target_ = std::move(target);
-  wait();
+  opening_ = std::move(opening);
+  open_if_due();
   thread_ = std::thread([this] { io_.run(); });
   pthread_setname_np(thread_.native_handle(), "grpc-accept");
 }
@@ -74,6 +76,23 @@ void ConnectionAcceptor::stop() {
   close();
   work_.reset();
   thread_.join();
+}
+
+void ConnectionAcceptor::open_if_due() {
+  const int fd = acceptor_.native_handle();
+  const bool is_due = is_listening(fd) || !opening_.is_due || opening_.is_due();
+  if (is_due && (is_listening(fd) || start_listening(fd, kBacklog))) {
+    opening_.tell(port_);
+    return wait();
+  }
+  if (is_due && !std::exchange(paused_, true)) {
+    log_.error("gRPC cannot listen yet on port ", port_,
+               ", and tries again each second: ", std::strerror(errno));
+  }
+  timer_.expires_after(is_due ? kTakenPause : kOpeningPause);
+  timer_.async_wait([this](const boost::system::error_code& cancelled) {
+    if (!cancelled && acceptor_.is_open()) open_if_due();
+  });
 }
 
 void ConnectionAcceptor::wait() {

@@ -19,6 +19,7 @@
 #include "atoll/core/status.h"
 #include "frontends/common/sockets/connection_limit.h"
 #include "frontends/common/sockets/listening_socket.h"
+#include "frontends/common/sockets/opening.h"
 
 namespace atl::frontends::grpc_frontend {
 
@@ -34,8 +35,9 @@ class ConnectionAcceptor {
 
   /// Connections wait from here on. \returns the bound port. Errors: as listen_on().
   Result<int> listen(const ListenAddress& address, const ListenOptions& options);
-  /// Takes them, for a server that runs. May throw std::system_error.
-  void start(std::unique_ptr<Target> target);
+  /// Takes them, for a server that runs; a socket that opens later is opened when that is due. May throw
+  /// std::system_error.
+  void start(std::unique_ptr<Target> target, Opening opening);
   /// [any] Takes no more; the socket is closed when this returns.
   void close();
   /// Takes no more; may be called again.
@@ -46,6 +48,7 @@ class ConnectionAcceptor {
 
  private:
   // These run on the thread.
+  void open_if_due();
   void wait();
   void accept_all();
   void take(int fd);
@@ -62,6 +65,8 @@ class ConnectionAcceptor {
   ListenerNote note_;
   boost::asio::steady_timer timer_{io_};
   std::unique_ptr<Target> target_;
+  Opening opening_;
+  int port_ = 0;
   std::thread thread_;
   int64_t next_sweep_ns_ = 0;
   int64_t logged_full_ns_ = 0;

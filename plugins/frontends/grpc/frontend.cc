@@ -43,7 +43,6 @@ Status GrpcFrontend::start() {
     return std::move(server).status();
   }
   server_ = std::move(server).value();
-  host_.log().info("Started GRPCInferenceService at ", settings_.address.text(bound_port_));
   return {};
 }
 

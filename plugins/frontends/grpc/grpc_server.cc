@@ -91,8 +91,9 @@ Status GrpcServer::build(int* bound_port) {
   Log& log = frontend_.host.log();
   acceptor_ = std::make_unique<ConnectionAcceptor>(
       log, ConnectionLimit::make(settings.max_connections, kRequestShare, log));
-  Result<int> port =
-      acceptor_->listen(settings.address, {.host = &frontend_.host, .share_port = settings.reuse_port});
+  Result<int> port = acceptor_->listen(settings.address, {.host = &frontend_.host,
+                                                          .share_port = settings.reuse_port,
+                                                          .opens_later = settings.open_after_startup});
   if (!port.ok()) return std::move(port).status();
   *bound_port = port.value();
   Result<std::shared_ptr<grpc::ServerCredentials>> credentials = make_credentials(settings.tls);
@@ -129,7 +130,11 @@ Status GrpcServer::build(int* bound_port) {
     threads_.emplace_back([this, completion_queue = queue->queue.get()] { run_queue(*completion_queue); });
     pthread_setname_np(threads_.back().native_handle(), cat("grpc-", threads_.size() - 1).c_str());
   }
-  acceptor_->start(std::move(target));
+  acceptor_->start(std::move(target),
+                   opening_of(frontend_.host, settings.open_after_startup, [this](int opened) {
+                     frontend_.host.log().info("Started GRPCInferenceService at ",
+                                               frontend_.settings.address.text(opened));
+                   }));
   return {};
 }
 

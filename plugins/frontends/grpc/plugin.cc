@@ -1,5 +1,6 @@
 #include "atoll/core/plugin.h"
 
+#include "atoll/core/startup.h"
 #include "atoll/frontend/access.h"
 #include "atoll/frontend/audit.h"
 #include "atoll/frontend/grpc_calls.h"
@@ -19,8 +20,8 @@ ATOLL_PLUGIN(GrpcFrontend,
               .needs = {need<ModelCatalog>().minor(3), optional<ModelControl>(), optional<ModelDemand>(),
                         optional<RemoteModels>(), optional<ModelRouter>(), optional<SharedMemory>(),
                         optional<Tracing>(), optional<LogControl>(), optional<RequestMemory>(),
-                        optional<Access>(), optional<Audit>(), optional<Listeners>(), many<Memory>(),
-                        many<GrpcCalls>()},
+                        optional<Access>(), optional<Audit>(), optional<Listeners>(), optional<Startup>(),
+                        many<Memory>(), many<GrpcCalls>()},
               .options = kOptions,
               .check = &check_grpc_options});
 

@@ -70,7 +70,6 @@ Status Nghttp2Frontend::start() {
     stop();
     return status;
   }
-  host_.log().info("Started GRPCInferenceService at ", settings_.address.text(bound_port_));
   return {};
 }
 
@@ -93,7 +92,11 @@ Status Nghttp2Frontend::start_server() {
                                       certificates_ == nullptr ? nullptr : &certificates_->listener()});
   ServerSettings settings;
   settings.address = settings_.address;
-  settings.listen = {.host = &host_, .share_port = settings_.reuse_port};
+  settings.listen = {
+      .host = &host_, .share_port = settings_.reuse_port, .opens_later = settings_.open_after_startup};
+  settings.opening = opening_of(host_, settings_.open_after_startup, [this](int port) {
+    host_.log().info("Started GRPCInferenceService at ", settings_.address.text(port));
+  });
   settings.threads = settings_.threads;
   settings.limit = ConnectionLimit::make(settings_.max_connections, kRequestShare, host_.log());
   server_ = std::make_unique<Server>(*transport_, std::move(settings), host_.log());

@@ -36,7 +36,6 @@ Status HttpFrontend::start() {
     stop();
     return started;
   }
-  host_.log().info("Started HTTPService at ", options.address.text(bound_port_));
   return {};
 }
 
@@ -48,7 +47,10 @@ Status HttpFrontend::start_server(const ServerOptions& options) {
   certificates_ = std::move(tls).value();
   server_ = std::make_unique<HttpServer>(
       ServerContext{host_, *this, options, *frontend_->server.access, frontend_->server.request_memory.get(),
-                    certificates_ == nullptr ? nullptr : &certificates_->listener()});
+                    certificates_ == nullptr ? nullptr : &certificates_->listener(),
+                    [this, address = options.address](int port) {
+                      host_.log().info("Started HTTPService at ", address.text(port));
+                    }});
   Result<int> port = server_->start();
   if (!port.ok()) return std::move(port).status();
   bound_port_ = port.value();

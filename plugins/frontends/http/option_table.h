@@ -2,6 +2,7 @@
 #pragma once
 
 #include "atoll/core/moved_option.h"
+#include "frontends/common/sockets/opening_option_rows.h"
 #include "frontends/common/tls/tls_option_rows.h"
 
 namespace atl::frontends::http {
@@ -10,6 +11,7 @@ inline constexpr OptionTable kOptions{
     option_string("address", "127.0.0.1:8000")
         .listens()
         .help("Address and port to listen on, as host:port or [ipv6]:port; port 0 takes a free one."),
+    opening_rows::kOpenAfterStartup,
     option_int("threads", 0)
         .range(0, 128)
         .help("Threads that read requests and run inference, each with connections of its own. 0: one for "

@@ -54,7 +54,8 @@ Result<HttpSettings> read_settings(const Options& options) noexcept {
                      .max_body_bytes = settings.max_input_bytes,
                      .too_large_status = options.get_string("payload_too_large_status") == "413" ? 413 : 400,
                      .header_timeout_ns = options.get_duration_ns("header_timeout"),
-                     .idle_timeout_ns = options.get_duration_ns("idle_timeout")};
+                     .idle_timeout_ns = options.get_duration_ns("idle_timeout"),
+                     .open_after_startup = options.get_bool("open_after_startup")};
   Result<CorsPolicy> cors = CorsPolicy::parse(options.get_strings("cors_allowed_origins"));
   if (!cors.ok()) return std::move(cors).status();
   settings.server.cors = std::move(cors).value();

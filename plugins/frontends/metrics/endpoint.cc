@@ -110,7 +110,8 @@ http::ServerOptions MetricsEndpoint::server_options(const MetricsSettings& setti
           .idle_timeout_ns = settings.idle_timeout_ns,
           .progress_bytes = SIZE_MAX,
           .leave_grace_ns = 0,
-          .unfinished_make_room = true};
+          .unfinished_make_room = true,
+          .open_after_startup = settings.open_after_startup};
 }
 
 std::unique_ptr<http::Handler> MetricsEndpoint::make_handler(http::ServerThread&) {

@@ -40,13 +40,13 @@ Status MetricsFrontend::start_listening() {
   Result<std::unique_ptr<Certificates>> tls = Certificates::open(host_, settings_.tls);
   if (!tls.ok()) return std::move(tls).status();
   certificates_ = std::move(tls).value();
-  server_ = std::make_unique<http::HttpServer>(
-      http::ServerContext{host_, *endpoint_, MetricsEndpoint::server_options(settings_), *access_, nullptr,
-                          certificates_ == nullptr ? nullptr : &certificates_->listener()});
+  server_ = std::make_unique<http::HttpServer>(http::ServerContext{
+      host_, *endpoint_, MetricsEndpoint::server_options(settings_), *access_, nullptr,
+      certificates_ == nullptr ? nullptr : &certificates_->listener(),
+      [this](int port) { host_.log().info("Started Metrics Service at ", settings_.address.text(port)); }});
   Result<int> port = server_->start();
   if (!port.ok()) return std::move(port).status();
   bound_port_ = port.value();
-  host_.log().info("Started Metrics Service at ", settings_.address.text(bound_port_));
   return {};
 }
 

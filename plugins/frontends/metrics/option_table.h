@@ -2,6 +2,7 @@
 #pragma once
 
 #include "atoll/core/option_table.h"
+#include "frontends/common/sockets/opening_option_rows.h"
 #include "frontends/common/tls/tls_option_rows.h"
 
 namespace atl::frontends::metrics {
@@ -13,6 +14,7 @@ inline constexpr OptionTable kOptions{
     option_bool("listen", true)
         .listens()
         .help("Whether the page is served at 'address'; false: only to other plugins."),
+    opening_rows::kOpenAfterStartup,
     option_bool("inference_port", false)
         .help(
             "Whether /metrics and /metrics/summary are also answered at the addresses of frontends/http, for "

@@ -1,6 +1,7 @@
 #include "atoll/core/plugin.h"
 
 #include "atoll/core/metrics.h"
+#include "atoll/core/startup.h"
 #include "atoll/frontend/access.h"
 #include "atoll/frontend/audit.h"
 #include "atoll/frontend/http_routes.h"
@@ -18,7 +19,7 @@ ATOLL_PLUGIN(MetricsFrontend,
               .help = "Serves metrics for Prometheus over HTTP.",
               .provides = {provide<MetricsPage>(), provide<HttpRoutes, &MetricsFrontend::routes>()},
               .needs = {optional<ModelCatalog>().minor(4), optional<Access>(), optional<Audit>(),
-                        optional<Listeners>(), many<MetricSource>(), many<Memory>()},
+                        optional<Listeners>(), optional<Startup>(), many<MetricSource>(), many<Memory>()},
               .options = kOptions,
               .check = &check_options});
 

@@ -108,6 +108,7 @@ Result<MetricsSettings> read_settings(const Options& options) noexcept {
   if (!address.ok()) return std::move(address).status();
   settings.address = std::move(address).value();
   settings.listen = options.get_bool("listen");
+  settings.open_after_startup = options.get_bool("open_after_startup");
   settings.inference_port = options.get_bool("inference_port");
   settings.poll_interval_ns = options.get_duration_ns("interval") / 2;
   settings.cpu_metrics = options.get_bool("cpu_metrics");

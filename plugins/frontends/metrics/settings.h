@@ -28,6 +28,7 @@ struct PhaseHistograms {
 struct MetricsSettings {
   ListenAddress address;
   bool listen = true;
+  bool open_after_startup = false;
   bool inference_port = false;
   int64_t poll_interval_ns = 0;  ///< half of option `interval`
   bool cpu_metrics = false;

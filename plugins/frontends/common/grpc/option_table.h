@@ -2,6 +2,7 @@
 #pragma once
 
 #include "atoll/core/moved_option.h"
+#include "frontends/common/sockets/opening_option_rows.h"
 #include "frontends/common/tls/tls_option_rows.h"
 
 namespace atl::frontends {
@@ -13,6 +14,7 @@ constexpr auto grpc_options(const More&... more) {
       option_string("address", "127.0.0.1:8001")
           .listens()
           .help("Address and port to listen on, as host:port or [ipv6]:port; port 0 takes a free one."),
+      opening_rows::kOpenAfterStartup,
       option_int("threads", 0)
           .range(0, 128)
           .help(

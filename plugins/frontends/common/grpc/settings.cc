@@ -57,6 +57,7 @@ Result<GrpcSettings> read_grpc_settings(const Options& options) noexcept {
   GrpcSettings settings;
   ATOLL_RETURN_IF_ERROR(read_checked(options, &settings));
   settings.reuse_port = options.get_bool("reuse_port");
+  settings.open_after_startup = options.get_bool("open_after_startup");
   settings.threads = thread_count(options.get_int("threads"), usable_cpus());
   settings.max_message_bytes = static_cast<int>(
       std::min<uint64_t>(options.get_bytes("max_message_bytes"), std::numeric_limits<int>::max()));

@@ -19,7 +19,8 @@ enum class CompressionLevel : uint32_t { kNone, kLow, kMedium, kHigh };
 
 struct GrpcSettings {
   ListenAddress address;
-  bool reuse_port = false;  ///< listen on a port that others listen on as well
+  bool open_after_startup = false;  ///< clients are refused until the models of the start are decided
+  bool reuse_port = false;          ///< listen on a port that others listen on as well
   TlsSettings tls;
   uint32_t threads = 0;
   uint32_t max_connections = 0;

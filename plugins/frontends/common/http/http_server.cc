@@ -41,12 +41,14 @@ Result<int> HttpServer::start() noexcept {
 
 Status HttpServer::listen(int* bound_port) {
   const ServerOptions& options = context_.options;
-  Result<ListeningSocket> socket = listen_on(options.address, {.host = &context_.host}, options.name);
+  Result<ListeningSocket> socket = listen_on(
+      options.address, {.host = &context_.host, .opens_later = options.open_after_startup}, options.name);
   if (!socket.ok()) return std::move(socket).status();
   auto acceptor = std::make_unique<Acceptor>(workers_.front()->loop, context_.host.log(), options.name,
                                              [this](int fd) { take(fd); });
   *bound_port = socket->port;
-  ATOLL_RETURN_IF_ERROR(acceptor->open(std::move(socket).value()));
+  ATOLL_RETURN_IF_ERROR(acceptor->open(
+      std::move(socket).value(), opening_of(context_.host, options.open_after_startup, context_.opened)));
   acceptor_ = std::move(acceptor);
   return {};
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "atoll/core/clock.h"
@@ -39,6 +40,7 @@ struct ServerOptions {
   /// At the limit connections make room on which a part of a request has come. Else only idle ones do.
   bool unfinished_make_room = false;
   CorsPolicy cors{};
+  bool open_after_startup = false;  ///< clients are refused until the models of the start are decided
 };
 
 /// What everything in a server may use.
@@ -49,6 +51,7 @@ struct ServerContext {
   const AccessPoint& access;
   const RequestBudgets* request_memory = nullptr;  ///< null: nothing bounds what requests take
   TlsListener* tls = nullptr;                      ///< null: connections have none
+  std::function<void(int port)> opened = {};       ///< told once clients can connect, on any thread
 };
 
 }  // namespace atl::frontends::http

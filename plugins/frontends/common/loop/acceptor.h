@@ -9,6 +9,7 @@
 #include "atoll/core/status.h"
 #include "frontends/common/loop/event_loop.h"
 #include "frontends/common/sockets/listening_socket.h"
+#include "frontends/common/sockets/opening.h"
 
 namespace atl::frontends {
 
@@ -22,8 +23,10 @@ class Acceptor final : private Watcher, private Timer {
       : loop_(loop), log_(log), who_(std::move(who)), take_(std::move(take)) {}
   ~Acceptor() { close(); }
 
-  /// Takes connections from here on. The socket becomes this object's, also on failure.
-  Status open(ListeningSocket socket) noexcept;
+  /// Takes connections from here on. A socket that does not listen yet is opened when that is due; until then
+  /// clients are refused. The socket becomes this object's, also on failure.
+  /// \param backlog  connections that may wait to be accepted, of a socket that is opened later
+  Status open(ListeningSocket socket, Opening opening = {}, int backlog = kBacklog) noexcept;
   /// Takes no more. May be called again.
   void close() noexcept;
   bool is_open() const noexcept { return fd_ >= 0; }
@@ -38,8 +41,10 @@ class Acceptor final : private Watcher, private Timer {
 
  private:
   void on_ready(uint32_t events) noexcept override;
-  void on_time() noexcept override { resume(); }
+  void on_time() noexcept override;
   static int accept_one(int listening);
+  void open_if_due() noexcept;
+  Status begin() noexcept;
 
   EventLoop& loop_;
   Log& log_;
@@ -47,9 +52,13 @@ class Acceptor final : private Watcher, private Timer {
   const std::function<void(int fd)> take_;
   AcceptFunction accept_ = &accept_one;
   ListenerNote note_;
+  Opening opening_;
+  int port_ = 0;
+  int backlog_ = 0;
   int fd_ = -1;
+  bool waits_ = false;  ///< the socket does not listen yet
   bool watched_ = false;
-  bool told_ = false;  ///< that there are no descriptors
+  bool told_ = false;  ///< why there are no connections for now
 };
 
 }  // namespace atl::frontends

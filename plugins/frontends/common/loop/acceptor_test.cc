@@ -60,6 +60,91 @@ TEST_F(AcceptorTest, TakesAllThatWait) {
   EXPECT_EQ(taken_.size(), 2u);
 }
 
+/// What opens later, with the models of the start still to be decided.
+class OpeningTest : public ::testing::Test {
+ protected:
+  OpeningTest() {
+    EXPECT_TRUE(loop_.open().ok());
+    Result<ListeningSocket> socket = listen_on({"127.0.0.1", 0}, {.opens_later = true}, "test");
+    EXPECT_TRUE(socket.ok());
+    port_ = socket->port;
+    fd_ = socket->fd;
+    EXPECT_TRUE(acceptor_
+                    .open(std::move(socket).value(), {.is_due = [this] { return is_due_; },
+                                                      .opened = [this](int port) { told_.push_back(port); }})
+                    .ok());
+  }
+  bool connects() const {
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port_));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const bool connected = connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+    close(fd);
+    return connected;
+  }
+  void pass(int64_t ns) {
+    clock_.advance(ns);
+    loop_.turn(0);
+  }
+
+  test::FakeClock clock_;
+  test::RecordingLog log_;
+  EventLoop loop_{clock_};
+  bool is_due_ = false;
+  std::vector<int> told_;
+  int taken_ = 0;
+  Acceptor acceptor_{loop_, log_, "gRPC", [this](int fd) {
+                       ++taken_;
+                       close(fd);
+                     }};
+  int port_ = 0;
+  int fd_ = -1;
+};
+
+TEST_F(OpeningTest, ClientsAreRefusedUntilItIsDue) {
+  pass(kNsPerSecond);
+  EXPECT_FALSE(connects());
+  EXPECT_FALSE(listen_on({"127.0.0.1", static_cast<uint16_t>(port_)}, {}, "other").ok())
+      << "the address is taken";
+  acceptor_.resume();  // as after a pause; it opens nothing
+  EXPECT_FALSE(connects());
+  EXPECT_TRUE(told_.empty());
+  is_due_ = true;
+  pass(kNsPerSecond);
+  EXPECT_EQ(told_, std::vector<int>{port_});
+  EXPECT_TRUE(connects());
+  loop_.turn(1000);
+  EXPECT_EQ(taken_, 1);
+  pass(kNsPerSecond);
+  EXPECT_EQ(told_.size(), 1u);
+}
+
+TEST_F(OpeningTest, ItMayEndBeforeItOpens) {
+  acceptor_.close();
+  is_due_ = true;
+  pass(kNsPerSecond);
+  EXPECT_TRUE(told_.empty());
+  EXPECT_TRUE(listen_on({"127.0.0.1", static_cast<uint16_t>(port_)}, {}, "other").ok());
+}
+
+TEST_F(OpeningTest, AnAddressThatSomebodyElseTookIsTriedAgainEachSecond) {
+  // As an earlier server's connections would have it: both reuse the address, and the other one listens first.
+  const int on = 1;
+  ASSERT_EQ(setsockopt(fd_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
+  Result<ListeningSocket> other = listen_on({"127.0.0.1", static_cast<uint16_t>(port_)}, {}, "other");
+  ASSERT_TRUE(other.ok()) << other.status().text();
+  is_due_ = true;
+  for (int second = 0; second < 3; ++second) pass(kNsPerSecond);
+  EXPECT_TRUE(told_.empty());
+  EXPECT_EQ(log_.count(LogLevel::kError, "gRPC cannot listen yet on port"), 1u);
+  close(other->fd);
+  pass(kNsPerSecond);
+  EXPECT_EQ(told_.size(), 1u);
+  EXPECT_TRUE(connects());
+}
+
 TEST_F(AcceptorTest, GoesOnWhenDescriptorsComeBack) {
   acceptor_.set_accept_function(&refuse_for_want_of_descriptors);
   connect_one();

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "frontends/common/codec/wire_messages.h"
@@ -97,16 +98,32 @@ Neighbours look_around(const Listeners& listeners, const Place& wanted, bool sha
   return found;
 }
 
+/// What the system leaves behind of an earlier server's connections does not keep the address.
+bool set_reuse_address(int fd) noexcept {
+  const int on = 1;
+  return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0;
+}
+
+bool bind_to(int fd, const addrinfo& address) noexcept {
+  return bind(fd, address.ai_addr, address.ai_addrlen) == 0;
+}
+
+/// Two sockets that reuse an address may both be bound to it while none listens. So one that listens later
+/// reuses the address only where it cannot be bound otherwise.
+bool bind_alone(int fd, const addrinfo& address) noexcept {
+  if (bind_to(fd, address)) return true;
+  return errno == EADDRINUSE && set_reuse_address(fd) && bind_to(fd, address);
+}
+
 /// -1: errno says why.
-int listen_anew(const addrinfo& address, bool share_port, int backlog) noexcept {
+int listen_anew(const addrinfo& address, bool share_port, const ListenOptions& options) noexcept {
   const int fd = socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, address.ai_protocol);
   if (fd < 0) return -1;
-  const int on = 1;
   if (share_port) set_share_port(fd, true);
-  if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
-      bind(fd, address.ai_addr, address.ai_addrlen) == 0 && listen(fd, backlog) == 0) {
-    return fd;
-  }
+  const bool done = options.opens_later ? bind_alone(fd, address)
+                                        : set_reuse_address(fd) && bind_to(fd, address) &&
+                                              start_listening(fd, options.backlog);
+  if (done) return fd;
   const int error = errno;
   close(fd);
   errno = error;
@@ -125,8 +142,13 @@ int listen_beside(const addrinfo& address, const Listeners& listeners, const Lis
   } else if (found.taken_over >= 0) {
     fd = found.taken_over;
     if (options.share_port) set_share_port(fd, true);
+    if (!options.opens_later && !is_listening(fd) && !start_listening(fd, options.backlog)) {
+      const int error = errno;
+      close(std::exchange(fd, -1));
+      errno = error;
+    }
   } else {
-    fd = listen_anew(address, options.share_port || !found.beside.empty(), options.backlog);
+    fd = listen_anew(address, options.share_port || !found.beside.empty(), options);
     if (fd >= 0 && !options.share_port) set_share_port(fd, false);
   }
   const int error = errno;
@@ -141,6 +163,17 @@ int listen_beside(const addrinfo& address, const Listeners& listeners, const Lis
 int port_of(int fd) noexcept { return ntohs(Place(bound_address(fd)).port); }
 
 }  // namespace
+
+bool is_listening(int fd) noexcept {
+  int on = 0;
+  socklen_t size = sizeof on;
+  return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &size) == 0 && on != 0;
+}
+
+bool start_listening(int fd, int backlog) noexcept {
+  // Its connections inherit it, so that what is left of them does not keep the address from the next server.
+  return set_reuse_address(fd) && listen(fd, backlog) == 0;
+}
 
 Result<ListeningSocket> listen_on(const ListenAddress& address, const ListenOptions& options,
                                   std::string_view who) noexcept {
@@ -163,7 +196,7 @@ Result<ListeningSocket> listen_on(const ListenAddress& address, const ListenOpti
   for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
     ListeningSocket socket{.family = entry->ai_family};
     socket.fd = listeners && address.port != 0 ? listen_beside(*entry, *listeners, options)
-                                               : listen_anew(*entry, options.share_port, options.backlog);
+                                               : listen_anew(*entry, options.share_port, options);
     if (socket.fd < 0) {
       error = errno;
       if (error == EADDRINUSE) return unavailable(messages::address_in_use(address.text(address.port)));

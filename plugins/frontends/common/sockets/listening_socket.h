@@ -10,13 +10,18 @@
 
 namespace atl::frontends {
 
+/// Connections that may wait to be accepted.
+inline constexpr int kBacklog = 1024;
+
 struct ListenOptions {
   /// Whose socket it is. The address may be that of an instance that retires. Its very socket is then used
   /// on, through a descriptor of our own: connections that wait in its queue are accepted by one of the two,
   /// whereas the queue of a socket that merely shares the port goes with that socket. Null: it has to be free.
   Host* host = nullptr;
   bool share_port = false;  ///< others may listen on the port as well, other processes too
-  int backlog = 1024;       ///< connections that may wait to be accepted
+  int backlog = kBacklog;   ///< connections that may wait to be accepted
+  /// The socket is bound, so that nobody else gets the address, and clients are refused until start_listening().
+  bool opens_later = false;
 };
 
 /// A socket's place among the Listeners, for as long as it is open.
@@ -47,7 +52,7 @@ class ListenerNote {
   int fd_ = -1;
 };
 
-/// A socket in the state of listening that the caller closes, after its note; it does not block.
+/// A socket that the caller closes, after its note; it does not block. It listens, unless it opens later.
 struct ListeningSocket {
   int fd = -1;
   int family = 0;  ///< AF_INET, AF_INET6
@@ -62,5 +67,11 @@ struct ListeningSocket {
 /// INTERNAL the system refuses.
 Result<ListeningSocket> listen_on(const ListenAddress& address, const ListenOptions& options,
                                   std::string_view who) noexcept;
+
+/// Whether clients can connect to a socket of listen_on().
+bool is_listening(int fd) noexcept;
+/// Opens a socket that opens later. \returns false: errno says why; EADDRINUSE: somebody else took the address,
+/// which only a socket that had to be bound beside connections of an earlier server lets happen.
+bool start_listening(int fd, int backlog) noexcept;
 
 }  // namespace atl::frontends

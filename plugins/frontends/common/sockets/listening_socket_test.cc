@@ -96,6 +96,42 @@ TEST(ListeningSocket, ThoseThatShareMayShare) {
   close(first->fd);
 }
 
+TEST(ListeningSocket, OneThatOpensLaterKeepsItsAddressAndRefusesClients) {
+  Result<ListeningSocket> later = listen_on({"127.0.0.1", 0}, {.opens_later = true}, "HTTP");
+  ASSERT_TRUE(later.ok()) << later.status().text();
+  const auto port = static_cast<uint16_t>(later->port);
+  EXPECT_FALSE(is_listening(later->fd));
+  EXPECT_EQ(connect_to(port), -1);
+  for (bool opens_later : {false, true}) {
+    EXPECT_EQ(listen_on({"127.0.0.1", port}, {.opens_later = opens_later}, "HTTP").status().code(),
+              Code::kUnavailable);
+  }
+  ASSERT_TRUE(start_listening(later->fd, kBacklog));
+  EXPECT_TRUE(is_listening(later->fd));
+  const int client = connect_to(port);
+  EXPECT_GE(client, 0);
+  close(accept_one(later->fd));  // ends first, so what is left of the connection is this side's
+  close(client);
+  close(later->fd);
+  Result<ListeningSocket> next = listen_on({"127.0.0.1", port}, {.opens_later = true}, "HTTP");
+  ASSERT_TRUE(next.ok()) << "what is left of connections does not keep the address: " << next.status().text();
+  close(next->fd);
+}
+
+TEST_F(Frontends, OneThatTakesOverOpensWhatItsPredecessorHadNotOpenedYet) {
+  Result<ListeningSocket> old =
+      listen_on({"127.0.0.1", 0}, {.host = &host("old"), .opens_later = true}, "HTTP");
+  ASSERT_TRUE(old.ok());
+  host("old").set_retires(true);
+  EXPECT_EQ(connect_to(old->port), -1);
+  Result<ListeningSocket> next = listen("next", old->port);
+  ASSERT_TRUE(next.ok()) << next.status().text();
+  EXPECT_TRUE(is_listening(next->fd));
+  EXPECT_EQ(next->port, old->port);
+  end(next);
+  end(old);
+}
+
 TEST_F(Frontends, ConnectionsThatWaitAreAcceptedByTheOneThatTakesOver) {
   Result<ListeningSocket> old = listen("old");
   ASSERT_TRUE(old.ok());

@@ -30,7 +30,7 @@ Result<int> Server::start() noexcept {
     acceptor_ = std::make_unique<Acceptor>(workers_.front()->loop(), log_, settings_.name,
                                            [this](int fd) { take(fd); });
     const int port = socket->port;
-    ATOLL_RETURN_IF_ERROR(acceptor_->open(std::move(socket).value()));
+    ATOLL_RETURN_IF_ERROR(acceptor_->open(std::move(socket).value(), settings_.opening));
     for (size_t i = 0; i < workers_.size(); ++i) workers_[i]->start(cat("grpc-", i));
     started_ = true;
     return port;

@@ -16,6 +16,7 @@ namespace atl::frontends::grpc_nghttp2 {
 struct ServerSettings {
   ListenAddress address;
   ListenOptions listen;
+  Opening opening;
   uint32_t threads = 1;
   ConnectionLimit limit;
   std::string name = "gRPC";  ///< in log lines and of threads
