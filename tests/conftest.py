@@ -17,6 +17,14 @@ from support.grpc_frontends import GRPC_FRONTENDS  # noqa: E402
 # Their files share what takes long to make (packages, an installation), so that one process runs all of a folder.
 FOLDERS_OF_ONE_PROCESS = ("packages", "sdk")
 
+# What takes longest, longest first: folders of one process and files, as several processes share them. Begun first, none of them
+# is what everybody waits for at the end. A new long one belongs here too: `pytest --durations=100` shows it.
+LONG_FIRST = ("packages", "sdk", "test_files", "test_gpu_bench_on_double", "test_perf_analyzer", "test_chaos", "test_generation",
+              "test_little_memory", "test_unloading_everything", "test_serve", "test_model_control", "test_many_sequences",
+              "test_python_workers", "test_python_limits", "test_hangs", "test_flat", "test_grpc_frames", "test_h2spec",
+              "test_perf_analyzer_watch", "test_python_loads", "test_python_reload", "test_python_models_examples",
+              "test_pytorch_models", "test_console_pages", "test_every_edit", "test_many_connections", "test_slurm", "test_lint")
+
 
 def hide_python_packages():
     """What backends find in the Python of whoever runs the tests would be another engine on each machine. So no virtual environment is
@@ -40,6 +48,7 @@ def pytest_configure(config):
     if "PYTEST_XDIST_WORKER" in os.environ:
         # Such a process ignores Ctrl-C, and so would all programs that its tests start.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    config.option.loadscopereorder = False  # xdist would begin with the files of most tests, which are quick
     config.python_folder = hide_python_packages()
     config.addinivalue_line("markers", "xdist_group(name): one process runs all tests of a group, where several run the tests")
     config.addinivalue_line("markers", "as_root: its server runs models as other users; etc/dev/test takes sudo for it")
@@ -69,12 +78,17 @@ def pytest_terminal_summary(terminalreporter, config):
         terminalreporter.write_line(line)
 
 
+def group_of(path):
+    return path.parent.name if path.parent.name in FOLDERS_OF_ONE_PROCESS else path.stem
+
+
 @pytest.hookimpl(tryfirst=True)  # xdist reads the marks in its own hook
 def pytest_collection_modifyitems(items):
     """With `-n 2 --dist loadgroup` (etc/dev/test) several processes run the tests; the tests of a file have one server and stay together."""
+    place = {name: number for number, name in enumerate(LONG_FIRST)}
+    items.sort(key=lambda item: place.get(group_of(item.path), len(place)))
     for item in items:
-        path = item.path
-        item.add_marker(pytest.mark.xdist_group(path.parent.name if path.parent.name in FOLDERS_OF_ONE_PROCESS else path.stem))
+        item.add_marker(pytest.mark.xdist_group(group_of(item.path)))
 
 
 def pytest_runtest_setup(item):
