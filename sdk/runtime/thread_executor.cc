@@ -1,5 +1,6 @@
 #include "atoll/runtime/thread_executor.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <future>
@@ -8,6 +9,7 @@
 #include <system_error>
 #include <thread>
 
+#include "atoll/core/usable_cpus.h"
 #include "atoll/runtime/fault_report.h"
 #include "atoll/runtime/task_queue.h"
 #include "atoll/runtime/thread_maker.h"
@@ -22,12 +24,13 @@ namespace {
 class ThreadExecutor final : public SerialExecutor {
  public:
   ThreadExecutor(const Clock& clock, std::string_view name, const ThreadPlacement& placement,
-                 std::chrono::nanoseconds idle, std::function<void()> on_throw,
+                 std::chrono::nanoseconds idle, IdleThreads& idle_threads, std::function<void()> on_throw,
                  std::shared_ptr<std::atomic<int64_t>> live)
       : clock_(clock),
         name_(name),
         placement_(placement),
         idle_(idle),
+        idle_threads_(idle_threads),
         on_throw_(std::move(on_throw)),
         live_(std::move(live)) {
     live_->fetch_add(1);
@@ -156,14 +159,16 @@ class ThreadExecutor final : public SerialExecutor {
     lock.unlock();
     order_thread();
   }
-  /// \returns false if there was none for so long that the thread is to end.
+  /// \returns false if there was none for so long that the thread is to end, or too many wait already.
   bool wait_for_work(std::unique_lock<std::mutex>& lock) {
     using std::chrono::steady_clock;
     waiting_ = true;
     int64_t deadline_ns = queue_.next_deadline_ns();
     bool idle = false;
     if (deadline_ns == TaskQueue::kNever) {
-      idle = changed_.wait_for(lock, idle_) == std::cv_status::timeout;
+      const bool may_wait = idle_threads_.enter();
+      idle = !may_wait || changed_.wait_for(lock, idle_) == std::cv_status::timeout;
+      if (may_wait) idle_threads_.leave();
     } else {
       changed_.wait_until(lock, steady_clock::time_point(std::chrono::nanoseconds(deadline_ns)));
     }
@@ -175,6 +180,7 @@ class ThreadExecutor final : public SerialExecutor {
   const std::string name_;
   const OwnedPlacement placement_;
   const std::chrono::nanoseconds idle_;
+  IdleThreads& idle_threads_;
   const std::function<void()> on_throw_;
   const std::shared_ptr<std::atomic<int64_t>> live_;
   std::mutex mutex_;  // guards queue_, waiting_, ending_, state_
@@ -189,10 +195,18 @@ class ThreadExecutor final : public SerialExecutor {
 
 }  // namespace
 
+IdleThreads& IdleThreads::of_process() noexcept {
+  constexpr int64_t kLeast = 32;
+  // Never destroyed: threads may end after whatever else the process destroys at its end.
+  static auto* all = new IdleThreads(std::max(kLeast, 2 * int64_t{usable_cpus()}));
+  return *all;
+}
+
 Result<SerialExecutorPtr> ThreadExecutorFactory::create(std::string_view name,
                                                         const ThreadPlacement& placement) noexcept {
   try {
-    auto executor = std::make_unique<ThreadExecutor>(clock_, name, placement, idle_, on_throw_, live_);
+    auto executor =
+        std::make_unique<ThreadExecutor>(clock_, name, placement, idle_, idle_threads_, on_throw_, live_);
     if (Status status = executor->begin(); !status.ok()) {
       return std::move(status).note(cat("executor '", name, "'"));
     }

@@ -176,6 +176,25 @@ TEST_F(ThreadExecutorTest, AnIdleThreadEndsAndComesBackWhereItWas) {
   EXPECT_EQ(brief.live(), 1);
 }
 
+/// Where as many wait as may, the next one's thread ends with its work, and comes back with more of it.
+TEST_F(ThreadExecutorTest, OnlySoManyThreadsWaitForWork) {
+  IdleThreads one(1);
+  ThreadExecutorFactory limited{clock, {}, std::chrono::hours(1), one};
+  SerialExecutorPtr waits = std::move(limited.create("waits", {})).value();
+  const pid_t first = thread_of(*waits);
+  while (one.waiting() != 1) std::this_thread::yield();
+  SerialExecutorPtr ends = std::move(limited.create("ends", {})).value();
+  for (int i = 0; i < 3; ++i) await_end_of(thread_of(*ends));
+  EXPECT_EQ(one.waiting(), 1);
+  EXPECT_EQ(thread_of(*waits), first);
+  waits.reset();
+  const pid_t stays = thread_of(*ends);
+  while (one.waiting() != 1) std::this_thread::yield();
+  EXPECT_EQ(thread_of(*ends), stays);
+  ends.reset();
+  EXPECT_EQ(one.waiting(), 0);
+}
+
 TEST_F(ThreadExecutorTest, AThreadWithATimerIsNotIdle) {
   ThreadExecutorFactory brief{clock, {}, std::chrono::milliseconds(1)};
   SerialExecutorPtr executor = std::move(brief.create("test", {})).value();
