@@ -3,11 +3,13 @@
 used in turn threads.
 
     etc/dev/build release && build/venv/bin/python bench/models/measure.py [--models 10000] [--runs 3] [--output FILE]
+    bench/serve/peers/install triton && etc/dev/build release bench && ... measure.py --beside-triton
 
 Each run starts the server of the default manifest on a repository without models and on one with many of the smallest
 kind (identity, one instance), waits until it is ready, scrapes the metrics and, when the threads of the models' instances
 had time to end, reads its memory. Figures a model are the difference of the two. Then 8 clients ask each model once, and the
-largest number of threads meanwhile is taken. Prints the median with the smallest and
+largest number of threads meanwhile is taken. With --beside-triton each run also starts the real Triton on the same models, and
+the time to ready is shown as a part of its own; the budget is 1. Prints the median with the smallest and
 largest value and the budgets beside them, and writes that to --output. Exits with 1 if a median misses a budget.
 """
 
@@ -26,6 +28,7 @@ import numpy as np
 import tritonclient.grpc as grpcclient
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests"))
+from support.real_triton import real_triton  # noqa: E402
 from support.server import Server, usage  # noqa: E402
 
 CONFIG = """backend: "identity"
@@ -37,8 +40,8 @@ instance_group [ { kind: KIND_CPU count: 1 } ]
 # Longer than an instance's thread outlives its last task.
 SETTLE_S = 60
 CLIENTS = 8
-BUDGETS = {"memory a model": 30.0, "threads a model": 0.0, "page a model": 1.2, "scrape": 1.0, "threads, all used": 128.0}
-UNITS = {"ready": "s", "memory a model": "kB", "threads a model": "", "page a model": "kB", "scrape": "s",
+BUDGETS = {"ready / Triton's": 1.0, "memory a model": 30.0, "threads a model": 0.0, "page a model": 1.2, "scrape": 1.0, "threads, all used": 128.0}
+UNITS = {"ready": "s", "Triton's ready": "s", "ready / Triton's": "", "memory a model": "kB", "threads a model": "", "page a model": "kB", "scrape": "s",
          "all used once": "s", "threads, all used": ""}
 
 
@@ -109,14 +112,25 @@ def one_state(repository, models=0):
                 "used": used_s, "most threads": most_threads}
 
 
-def one_run(empty, full, models):
+def ready_of_triton(repository):
+    begin = time.perf_counter()
+    with real_triton(repository):
+        return time.perf_counter() - begin
+
+
+def one_run(empty, full, models, beside_triton):
+    theirs = {}
+    if beside_triton:
+        theirs["Triton's ready"] = ready_of_triton(full)
     without, with_models = one_state(empty), one_state(full, models)
+    if beside_triton:
+        theirs["ready / Triton's"] = with_models["ready"] / theirs["Triton's ready"]
     def difference(name):
         return (with_models[name] - without[name]) / models
     return {"ready": with_models["ready"], "memory a model": difference("resident") / 1e3,
             "threads a model": difference("threads"), "page a model": difference("page") / 1e3,
             "scrape": with_models["scrape"], "all used once": with_models["used"],
-            "threads, all used": with_models["most threads"]}
+            "threads, all used": with_models["most threads"], **theirs}
 
 
 def report(runs, models):
@@ -126,6 +140,8 @@ def report(runs, models):
     lines += ["| figure | median | smallest | largest | budget | |", "| --- | --- | --- | --- | --- | --- |"]
     met_all = True
     for name, unit in UNITS.items():
+        if name not in runs[0]:
+            continue
         values = [run[name] for run in runs]
         budget = BUDGETS.get(name)
         met = budget is None or round(statistics.median(values), 3) <= budget
@@ -141,13 +157,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=int, default=10000)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--beside-triton", action="store_true", help="time to ready beside the real Triton's")
     parser.add_argument("--output", type=pathlib.Path, help="also write the report there")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         empty = make_repository(pathlib.Path(folder) / "empty", 0)
         full = make_repository(pathlib.Path(folder) / "full", options.models)
         one_state(empty)  # the files are in the page cache then
-        runs = [one_run(empty, full, options.models) for _ in range(options.runs)]
+        runs = [one_run(empty, full, options.models, options.beside_triton) for _ in range(options.runs)]
     lines, met = report(runs, options.models)
     print("\n".join(lines))
     if options.output:

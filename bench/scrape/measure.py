@@ -12,23 +12,20 @@ the summary misses its own: 4 kB, 1 ms.
 """
 
 import argparse
-import contextlib
 import http.client
 import json
 import os
 import pathlib
 import platform
-import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
-from support.server import BUILD, Server  # noqa: E402
-from support.waiting import eventually  # noqa: E402
+from support.real_triton import real_triton  # noqa: E402
+from support.server import Server  # noqa: E402
 
 CONFIG = """backend: "identity"
 max_batch_size: 8
@@ -84,41 +81,8 @@ def of_atoll(repository, models):
                 "summary": scrape(server.http_address, "/metrics/summary")}
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-@contextlib.contextmanager
-def triton(repository):
-    programs = list((ROOT / "build/peers/triton").glob("lib/python3*/site-packages/pytriton/tritonserver/bin/tritonserver"))
-    if len(programs) != 1:
-        sys.exit("error: the real Triton is not installed; run bench/serve/peers/install triton")
-    ports = {name: free_port() for name in ("http", "grpc", "metrics")}
-    command = [programs[0], f"--model-repository={repository}", f"--backend-directory={BUILD / 'bench' / 'backends'}"]
-    for name, port in ports.items():
-        command += [f"--{name}-address=127.0.0.1", f"--{name}-port={port}"]
-    with open(os.devnull, "w") as nowhere:
-        process = subprocess.Popen(command, stdout=nowhere, stderr=nowhere)
-    try:
-        def is_ready():
-            assert process.poll() is None, "Triton has ended"
-            try:
-                connection = http.client.HTTPConnection("127.0.0.1", ports["http"], timeout=10)
-                connection.request("GET", "/v2/health/ready")
-                return connection.getresponse().status == 200
-            except OSError:
-                return False
-        eventually(is_ready, timeout_s=600)
-        yield ports
-    finally:
-        process.kill()
-        process.wait()
-
-
 def one_run(repository, models):
-    with triton(repository) as ports:
+    with real_triton(repository) as ports:
         use(f"127.0.0.1:{ports['http']}", models)
         theirs = scrape(f"127.0.0.1:{ports['metrics']}")
     return {"triton": theirs, **of_atoll(repository, models)}

@@ -74,16 +74,8 @@ Status check_cycle(const WaitGraph& waits, const std::string& ensemble, const st
   return std::move(failure).note(all + cycle.front());
 }
 
-std::vector<std::string> ensembles_above(const ModelRecords& records, std::string_view model) {
-  std::vector<std::string> above;
-  for (const auto& [name, record] : records.all()) {
-    if (record.has_member(model)) above.push_back(name);
-  }
-  return above;
-}
-
 bool is_used_by_ensemble(const ModelRecords& records, std::string_view model) {
-  for (const std::string& name : ensembles_above(records, model)) {
+  for (const std::string& name : records.ensembles_above(model)) {
     const ModelRecord& ensemble = *records.find(name);
     if (ensemble.has_ready() || ensemble.loading) return true;
   }

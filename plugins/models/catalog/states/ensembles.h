@@ -20,9 +20,6 @@ using WaitGraph = std::map<std::string, std::set<std::string>, std::less<>>;
 /// those between, a note has all of them.
 Status check_cycle(const WaitGraph& waits, const std::string& ensemble, const std::string& member);
 
-/// The ensembles that use a model directly.
-std::vector<std::string> ensembles_above(const ModelRecords& records, std::string_view model);
-
 /// Whether one of the ensembles above a model is loaded or loading.
 bool is_used_by_ensemble(const ModelRecords& records, std::string_view model);
 

@@ -32,7 +32,7 @@ void unload(LifecycleState& state, const std::string& model, const std::string& 
     }
   }
   if (was_ready) state.table.publish(model, {});
-  for (const std::string& above : ensembles_above(state.records, model)) {
+  for (const std::string& above : state.records.ensembles_above(model)) {
     ModelRecord* ensemble = state.records.find(above);
     if (!ensemble->has_ready() && !ensemble->loading) continue;
     unload(state, above, cat("ensemble '", above, "' depends on '", model, "' which has no loaded version."),

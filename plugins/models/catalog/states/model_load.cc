@@ -29,7 +29,7 @@ void reload_above(LifecycleState& state, const std::string& model) {
   std::vector<std::string> above;
   {
     std::scoped_lock lock(state.mutex);
-    for (const std::string& name : ensembles_above(state.records, model)) {
+    for (const std::string& name : state.records.ensembles_above(model)) {
       const ModelRecord& record = *state.records.find(name);
       if (state.waits.contains(name) || (!record.has_ready() && !record.suspended)) continue;
       above.push_back(name);
@@ -292,7 +292,7 @@ bool ModelLoad::adopt(Built& built) {
   record.loaded = prepared_;
   record.requested |= order_.requested;
   record.forget_failure();
-  record.members = prepared_->members;
+  state_.records.set_members(model_, prepared_->members);
   record.built_on = built_on_;
   if (built.empty() && record.ready_versions().size() == kept_.size()) return false;
   record.committed = operation_;

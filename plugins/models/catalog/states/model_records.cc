@@ -57,13 +57,6 @@ bool ModelRecord::has_ready() const {
   return false;
 }
 
-bool ModelRecord::has_member(std::string_view model) const {
-  for (const EnsembleMember& member : members) {
-    if (member.model == model) return true;
-  }
-  return false;
-}
-
 bool ModelRecord::has_failed() const {
   if (has_ready() || suspended) return false;
   return !failure.empty() || std::any_of(versions.begin(), versions.end(), [](const auto& version) {
@@ -153,11 +146,30 @@ void ModelRecords::ended(const std::string& model, int64_t version, uint64_t obj
   trim();
 }
 
+void ModelRecords::set_members(const std::string& ensemble, const std::vector<EnsembleMember>& members) {
+  ModelRecord& record = records_[ensemble];
+  for (const EnsembleMember& member : record.members) {
+    auto found = above_.find(member.model);
+    if (found == above_.end()) continue;  // a member may be there several times
+    found->second.erase(ensemble);
+    if (found->second.empty()) above_.erase(found);
+  }
+  record.members = members;
+  for (const EnsembleMember& member : members) above_[member.model].insert(ensemble);
+}
+
+std::vector<std::string> ModelRecords::ensembles_above(std::string_view model) const {
+  auto found = above_.find(model);
+  if (found == above_.end()) return {};
+  return {found->second.begin(), found->second.end()};
+}
+
 void ModelRecords::forget_if_empty(const std::string& model) {
   auto found = records_.find(model);
   if (found == records_.end()) return;
   const ModelRecord& record = found->second;
   if (record.versions.empty() && record.failure.empty() && !record.loading && !record.suspended) {
+    set_members(model, {});
     records_.erase(found);
   }
 }

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,7 +57,7 @@ struct ModelRecord {
   std::string failure;         ///< of the last load, when it failed before any version was known
   std::string logged_failure;  ///< attempts that fail alike are logged once; without numbers of processes
   std::vector<Want> wants;     ///< for which the last load failed, or the model was taken down
-  std::vector<EnsembleMember> members;  ///< of an ensemble, as last loaded
+  std::vector<EnsembleMember> members;  ///< of an ensemble, as last loaded; ModelRecords::set_members() writes them
   bool suspended = false;  ///< an ensemble that was taken down with a member, and comes back with it
   uint64_t operation = 0;  ///< the newest; a load of an older one is out of date
   uint64_t committed = 0;  ///< the operation that last changed what is served
@@ -69,7 +70,6 @@ struct ModelRecord {
 
   std::vector<int64_t> ready_versions() const;
   bool has_ready() const;
-  bool has_member(std::string_view model) const;
   /// Its last load went wrong, and nothing serves.
   bool has_failed() const;
   /// Nothing but versions that were unloaded on purpose.
@@ -102,6 +102,10 @@ class ModelRecords {
   void end(const std::string& model, int64_t version, std::string reason);
   /// A version's object is destroyed: the version ends if it was unloading and nothing has become of it since.
   void ended(const std::string& model, int64_t version, uint64_t object);
+  /// An ensemble's members, as it was last loaded; empty: it is none.
+  void set_members(const std::string& ensemble, const std::vector<EnsembleMember>& members);
+  /// The ensembles that use a model directly, by name.
+  std::vector<std::string> ensembles_above(std::string_view model) const;
   /// Drops the record of a model about which there is nothing to say.
   void forget_if_empty(const std::string& model);
   /// Forgets the versions that have been UNAVAILABLE longest, as far as they are too many. May drop records.
@@ -130,6 +134,8 @@ class ModelRecords {
   EventBus& events_;
   Log& log_;
   std::map<std::string, ModelRecord, std::less<>> records_;
+  /// By member. So that the load of one of 10,000 models does not look at all others.
+  std::map<std::string, std::set<std::string>, std::less<>> above_;
   std::deque<Unavailable> unavailable_;  ///< the oldest first; some have changed since
   uint64_t last_change_ = 0;
 };
