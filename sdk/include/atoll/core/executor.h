@@ -100,8 +100,9 @@ struct ThreadPlacement {
 /// the calling thread do not pass on to them. [any]
 class ExecutorFactory {
  public:
-  /// Makes an executor with a thread of its own. The thread ends after 10 s without work, and the
-  /// next task has it made again with the same placement.
+  /// Makes an executor with a thread of its own. The thread ends after 10 s without work and timers
+  /// (at once where very many threads wait for work), and the next task has it made again with the
+  /// same placement.
   /// \param name  of the thread, as ps and gdb show it; cut after 15 bytes
   /// Errors: RESOURCE_EXHAUSTED if the system gives no thread; INVALID_ARGUMENT if a core or node
   /// of the placement does not exist or may not be used.
