@@ -121,6 +121,12 @@ bool LatencyTarget::in_time(const Request& request, uint32_t batch_size, int64_t
   return false;
 }
 
+bool LatencyTarget::ends_in_time(const Request& request, int64_t ends_ns) noexcept {
+  if (time_limit_ns(request, ends_ns) >= 0) return true;
+  report_->shed.fetch_add(1, std::memory_order_relaxed);
+  return false;
+}
+
 void LatencyTarget::executed(uint32_t batch_size, int64_t duration_ns) noexcept {
   model_.add(batch_size, duration_ns);
   window_.size_max = choose_size();

@@ -14,8 +14,8 @@
 #include <memory>
 #include <string>
 
+#include "atoll/lib/execution_model.h"
 #include "schedulers/common/batch/batch_tuner.h"
-#include "schedulers/dynamic/execution_model.h"
 
 namespace atl::schedulers {
 
@@ -38,6 +38,7 @@ class LatencyTarget final : public BatchTuner {
   bool admit(const Request& request, const BatchLoad& load) noexcept override;
   Window window() const noexcept override { return window_; }
   bool in_time(const Request& request, uint32_t batch_size, int64_t now_ns) noexcept override;
+  bool ends_in_time(const Request& request, int64_t ends_ns) noexcept override;
   void executed(uint32_t batch_size, int64_t duration_ns) noexcept override;
   std::string refusal() const override;
 

@@ -254,8 +254,11 @@ LoadFailure VersionBuilder::add_instances() {
     return {std::move(admission).status(), {ExecutionAdmission::kInterfaceId, {}, true}};
   }
   parts_.admission = std::move(admission).value();
-  parts_.dependencies.push_back(
-      {ExecutionAdmission::kInterfaceId, parts_.admission.plugin(), Dependency::Kind::kOptional});
+  // An empty name stands for one that comes.
+  parts_.dependencies.push_back({ExecutionAdmission::kInterfaceId, {}, Dependency::Kind::kOptional});
+  for (const std::string& plugin : parts_.admission.plugins()) {
+    parts_.dependencies.push_back({ExecutionAdmission::kInterfaceId, plugin, Dependency::Kind::kOptional});
+  }
   return create_instances();
 }
 

@@ -1,7 +1,10 @@
 #include "models/catalog/serving/instance_specs.h"
 
+#include <algorithm>
+#include <charconv>
 #include <utility>
 
+#include "atoll/core/clock.h"
 #include "model_config.pb.h"
 
 namespace atl::models {
@@ -56,6 +59,18 @@ std::vector<int32_t> devices_of(const Group& group) {
   return devices;
 }
 
+/// 0: none. One that cannot be read is for the scheduler to refuse.
+int64_t latency_target_of(const inference::ModelConfig& config) {
+  const auto parameter = config.parameters().find("latency_target_microseconds");
+  if (!config.has_dynamic_batching() || parameter == config.parameters().end()) return 0;
+  const std::string& text = parameter->second.string_value();
+  int64_t target_us = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), target_us);
+  const bool is_read = error == std::errc() && end == text.data() + text.size();
+  constexpr int64_t kMostUs = INT64_MAX / kNsPerUs;
+  return is_read && target_us > 0 && target_us <= kMostUs ? target_us * kNsPerUs : 0;
+}
+
 size_t count_of(const Group& group) { return static_cast<size_t>(group.count() > 0 ? group.count() : 0); }
 
 }  // namespace
@@ -96,6 +111,9 @@ std::vector<ExecutionDemand> make_execution_demands(const inference::ModelConfig
     if (group.passive()) continue;
     ExecutionDemand demand;
     demand.model = config.name();
+    demand.on_gpu = group.kind() == Group::KIND_GPU;
+    demand.max_batch_size = static_cast<uint32_t>(std::max(config.max_batch_size(), 0));
+    demand.latency_target_ns = latency_target_of(config);
     demand.priority = group.rate_limiter().priority();
     for (const auto& resource : group.rate_limiter().resources()) {
       demand.resources.push_back({resource.name(), resource.count(), resource.global()});

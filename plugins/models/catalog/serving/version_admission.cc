@@ -1,24 +1,24 @@
 #include "models/catalog/serving/version_admission.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
-#include <optional>
 #include <utility>
 
 #include "model_config.pb.h"
+#include "models/catalog/serving/chained_admission.h"
 #include "models/catalog/serving/instance_specs.h"
 
 namespace atl::models {
 namespace {
 
-std::optional<Service<ExecutionAdmission>> find_plugin(Registry& registry, std::string* plugin) {
-  for (const ServiceInfo& info : registry.list(ExecutionAdmission::kInterfaceId)) {
-    auto found = registry.find<ExecutionAdmission>(info.instance);
-    if (!found.ok()) continue;  // it was withdrawn meanwhile
-    *plugin = info.instance;
-    return std::move(found).value();
-  }
-  return std::nullopt;
+/// Those that decide by queues last: theirs is the last word, by what waits then.
+std::vector<ServiceInfo> plugins_of(Registry& registry) {
+  std::vector<ServiceInfo> listed = registry.list(ExecutionAdmission::kInterfaceId);
+  std::stable_partition(listed.begin(), listed.end(), [](const ServiceInfo& info) {
+    return info.minor < ExecutionAdmission::kQueueMinor;
+  });
+  return listed;
 }
 
 class Waiter final : public AdmissionListener {
@@ -44,23 +44,42 @@ class Waiter final : public AdmissionListener {
 Result<VersionAdmission> VersionAdmission::create(Registry& registry, const inference::ModelConfig& config,
                                                   int64_t version) {
   VersionAdmission made;
-  auto service = find_plugin(registry, &made.plugin_);
-  if (!service) return made;
-  made.service_ = std::move(*service);
+  for (const ServiceInfo& info : plugins_of(registry)) {
+    auto service = registry.find<ExecutionAdmission>(info.instance);
+    if (!service.ok()) continue;  // it was withdrawn meanwhile
+    made.services_.push_back(std::move(service).value());
+    made.plugins_.push_back(info.instance);
+  }
+  if (made.services_.empty()) return made;
   for (ExecutionDemand& demand : make_execution_demands(config)) {
     demand.version = version;
-    auto instance = made.service_->add_instance(demand);
-    if (!instance.ok()) return std::move(instance).status();
-    made.instances_.push_back(instance->get());
-    made.owned_.push_back(std::move(instance).value());
+    ATOLL_RETURN_IF_ERROR(made.add(demand));
   }
   return made;
+}
+
+Status VersionAdmission::add(const ExecutionDemand& demand) {
+  std::unique_ptr<AdmittedInstance> whole;
+  for (const Service<ExecutionAdmission>& service : services_) {
+    auto instance = service->add_instance(demand);
+    if (!instance.ok()) return std::move(instance).status();
+    const bool knows_queues = service.minor() >= ExecutionAdmission::kQueueMinor;
+    const bool is_only = services_.size() == 1 && knows_queues;
+    if (is_only) {
+      whole = std::move(instance).value();
+    } else {
+      whole = std::make_unique<ChainedAdmission>(std::move(whole), std::move(instance).value(), knows_queues);
+    }
+  }
+  instances_.push_back(whole.get());
+  owned_.push_back(std::move(whole));
+  return {};
 }
 
 void VersionAdmission::reset() noexcept {
   instances_.clear();
   owned_.clear();
-  service_.reset();
+  services_.clear();
 }
 
 AdmittedExecution::AdmittedExecution(AdmittedInstance* instance) noexcept : instance_(instance) {

@@ -1,4 +1,4 @@
-/// What an admission plugin knows of the instances of one version.
+/// What admission plugins know of the instances of one version.
 #pragma once
 
 #include <memory>
@@ -18,21 +18,23 @@ namespace atl::models {
 /// Empty where no plugin rules over executions. Ends after the scheduler and before the instances.
 class VersionAdmission {
  public:
-  /// Adds the instances that execute, as the configuration's groups say, to the admission plugin, if there is
-  /// one. On failure none is added. Errors: those of ExecutionAdmission::add_instance.
+  /// Adds the instances that execute, as the configuration's groups say, to the admission plugins, if there
+  /// are any. On failure none is added. Errors: those of ExecutionAdmission::add_instance.
   static Result<VersionAdmission> create(Registry& registry, const inference::ModelConfig& config,
                                          int64_t version);
 
   /// Of the instances that execute, in their order; empty: all are admitted.
   std::span<AdmittedInstance* const> instances() const noexcept { return instances_; }
-  /// Whose service it is; empty: nobody's.
-  const std::string& plugin() const noexcept { return plugin_; }
+  /// Whose services they are.
+  const std::vector<std::string>& plugins() const noexcept { return plugins_; }
   /// Lets go of everything.
   void reset() noexcept;
 
  private:
-  Service<ExecutionAdmission> service_;
-  std::string plugin_;
+  Status add(const ExecutionDemand& demand);
+
+  std::vector<Service<ExecutionAdmission>> services_;
+  std::vector<std::string> plugins_;
   std::vector<std::unique_ptr<AdmittedInstance>> owned_;
   std::vector<AdmittedInstance*> instances_;
 };

@@ -50,7 +50,13 @@ BatchLoad BatchScheduler::load(int64_t now_ns) const noexcept {
 void BatchScheduler::expire(int64_t now_ns) noexcept {
   if (!waiting_.expire(queue_, now_ns)) return;
   former_.forget();
+  tell_left();
   if (queue_.empty()) dispatcher_.nothing_due();
+}
+
+/// Admission that decides by what waits knows so.
+void BatchScheduler::tell_left() noexcept {
+  if (dispatcher_.follows_queue()) dispatcher_.left(queue_.total_weight());
 }
 
 void BatchScheduler::run_at_once(Request& request, InstanceSlot& slot, InstanceSlot** due) {
@@ -70,8 +76,9 @@ BatchScheduler::Admission BatchScheduler::admit(Request& request, int64_t now_ns
     return Admission::kNotWanted;
   }
   expire(now_ns);
-  if (settings_.tuner != nullptr && !settings_.tuner->admit(request, load(now_ns)))
-    return Admission::kTooLate;
+  // Admission that knows the queues of all models has admitted it.
+  const bool asks_tuner = settings_.tuner != nullptr && !dispatcher_.follows_queue();
+  if (asks_tuner && !settings_.tuner->admit(request, load(now_ns))) return Admission::kTooLate;
   bool waits_for_others = settings_.tuner != nullptr || settings_.strategy != nullptr ||
                           settings_.rules.delay_ns != 0 || settings_.hold_until != 0;
   if (queue_.empty() && !waits_for_others && dispatcher_.takes_all()) {
@@ -82,6 +89,7 @@ BatchScheduler::Admission BatchScheduler::admit(Request& request, int64_t now_ns
   }
   if (!queue_.push(request, now_ns)) return Admission::kQueueFull;
   former_.arrived(request);
+  if (dispatcher_.follows_queue()) dispatcher_.arrived(request);
   fill_idle_instances(now_ns, due);
   if (!queue_.contains(request)) return Admission::kTaken;
   if ((request.call_flags & kCallerHoldsResources) != 0) dispatcher_.insist();
@@ -89,6 +97,7 @@ BatchScheduler::Admission BatchScheduler::admit(Request& request, int64_t now_ns
     queue_.remove(request);
     ++taken_;
     former_.forget();
+    tell_left();
     return Admission::kNotWanted;
   }
   waiting_.arm_for_timeouts(queue_);
@@ -109,12 +118,25 @@ void BatchScheduler::fill_idle_instances(int64_t now_ns, InstanceSlot** due) {
   }
 }
 
+void BatchScheduler::set_window() {
+  if (settings_.tuner == nullptr) return;
+  if (dispatcher_.follows_queue()) return former_.set_window(settings_.rules.size_max, 0);
+  const BatchTuner::Window window = settings_.tuner->window();
+  former_.set_window(window.size_max, accepting_ ? window.delay_ns : 0);
+}
+
+/// What admission leaves of a due batch. \param ends_ns  set to when it expects its end; 0: it does not say
+BatchDecision BatchScheduler::granted(const InstanceSlot& slot, const BatchDecision& due,
+                                      int64_t* ends_ns) noexcept {
+  *ends_ns = 0;
+  if (!dispatcher_.follows_queue()) return due;
+  const ExecutionGrant grant = dispatcher_.grant(slot);
+  *ends_ns = grant.ends_ns;
+  return former_.part_of(due, std::max(grant.batch_size_max, queue_.front()->batch_weight()));
+}
+
 bool BatchScheduler::fill(InstanceSlot& slot, int64_t now_ns) {
-  BatchTuner* tuner = settings_.tuner.get();
-  if (tuner != nullptr) {
-    BatchTuner::Window window = tuner->window();
-    former_.set_window(window.size_max, accepting_ ? window.delay_ns : 0);
-  }
+  set_window();
   while (true) {
     BatchDecision decision = former_.decide(now_ns);
     if (decision.count == 0) {
@@ -129,8 +151,10 @@ bool BatchScheduler::fill(InstanceSlot& slot, int64_t now_ns) {
       }
     }
     if (!dispatcher_.admit(slot, queue_.called_by_executions())) return false;
+    int64_t ends_ns = 0;
+    decision = granted(slot, decision, &ends_ns);
     former_.forget();
-    if (drop_late(decision.size, now_ns)) continue;  // others take their places
+    if (drop_late(decision.size, ends_ns, now_ns)) continue;  // others take their places
     slot.clear_batch();
     taken_ += decision.count;
     for (uint32_t i = 0; i < decision.count; ++i) {
@@ -139,21 +163,29 @@ bool BatchScheduler::fill(InstanceSlot& slot, int64_t now_ns) {
       if (order_ != nullptr) order_->reserve(request);
       slot.add(request);
     }
+    if (dispatcher_.follows_queue()) dispatcher_.begins(slot, queue_.total_weight());
     if (queue_.empty()) dispatcher_.nothing_due();
     return true;
   }
 }
 
+bool BatchScheduler::in_time(const Request& request, uint32_t batch_size, int64_t ends_ns,
+                             int64_t now_ns) noexcept {
+  if (!dispatcher_.follows_queue()) return settings_.tuner->in_time(request, batch_size, now_ns);
+  return ends_ns == 0 || settings_.tuner->ends_in_time(request, ends_ns);
+}
+
 /// \returns true if any was at the front.
-bool BatchScheduler::drop_late(uint32_t batch_size, int64_t now_ns) noexcept {
+bool BatchScheduler::drop_late(uint32_t batch_size, int64_t ends_ns, int64_t now_ns) noexcept {
   if (settings_.tuner == nullptr) return false;
   bool dropped = false;
   for (Request* first = queue_.front();
-       first != nullptr && !settings_.tuner->in_time(*first, batch_size, now_ns); first = queue_.front()) {
+       first != nullptr && !in_time(*first, batch_size, ends_ns, now_ns); first = queue_.front()) {
     queue_.remove(*first);
     waiting_.refuse(*first, too_late_);
     dropped = true;
   }
+  if (dropped) tell_left();
   return dropped;
 }
 
@@ -161,6 +193,7 @@ void BatchScheduler::on_cancelled(Request& request) noexcept {
   if (!queue_.contains(request)) return;  // an instance was quicker; it sees the flag
   former_.forget();
   queue_.remove(request);
+  tell_left();
   if (queue_.empty()) dispatcher_.nothing_due();
   waiting_.refuse(request, kCancelledInQueue);
 }

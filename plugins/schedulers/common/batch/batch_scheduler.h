@@ -54,7 +54,11 @@ class BatchScheduler final : public Scheduler, private BatchSource, private Wait
   BatchLoad load(int64_t now_ns) const noexcept;
   void fill_idle_instances(int64_t now_ns, InstanceSlot** due);
   bool fill(InstanceSlot& slot, int64_t now_ns);
-  bool drop_late(uint32_t batch_size, int64_t now_ns) noexcept;
+  void set_window();
+  BatchDecision granted(const InstanceSlot& slot, const BatchDecision& due, int64_t* ends_ns) noexcept;
+  bool in_time(const Request& request, uint32_t batch_size, int64_t ends_ns, int64_t now_ns) noexcept;
+  bool drop_late(uint32_t batch_size, int64_t ends_ns, int64_t now_ns) noexcept;
+  void tell_left() noexcept;
   void expire(int64_t now_ns) noexcept;
   void on_cancelled(Request& request) noexcept override;
 

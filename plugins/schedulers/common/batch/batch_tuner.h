@@ -28,6 +28,8 @@ class BatchTuner {
   virtual Window window() const noexcept = 0;
   /// Whether a request that is about to be executed in a batch of that size would still be in time.
   virtual bool in_time(const Request& request, uint32_t batch_size, int64_t now_ns) noexcept = 0;
+  /// Whether a request that is executed until then is in time. For executions that admission predicts.
+  virtual bool ends_in_time(const Request& request, int64_t ends_ns) noexcept = 0;
   virtual void executed(uint32_t batch_size, int64_t duration_ns) noexcept = 0;
   /// [any] Why a request was refused, without its id.
   virtual std::string refusal() const = 0;

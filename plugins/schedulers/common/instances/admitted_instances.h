@@ -5,7 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "atoll/lib/waiting_request.h"
 #include "atoll/request/execution_admission.h"
+#include "atoll/request/request.h"
 
 namespace atl::schedulers {
 
@@ -17,7 +19,10 @@ class AdmittedInstances {
   /// \param listener    told with the context given to admit(), and then sees to it that that instance comes
   ///                    to admit() or let_go() again, on another thread
   AdmittedInstances(std::span<AdmittedInstance* const> admissions, AdmissionListener& listener)
-      : admissions_(admissions), listener_(listener), states_(admissions.size(), State::kIdle) {}
+      : admissions_(admissions),
+        listener_(listener),
+        states_(admissions.size(), State::kIdle),
+        follows_queue_(!admissions.empty() && admissions[0]->follows_queue()) {}
   AdmittedInstances(const AdmittedInstances&) = delete;
   AdmittedInstances& operator=(const AdmittedInstances&) = delete;
   /// Nobody is told any more when it returns. For when nothing is in the queue, without the lock.
@@ -27,6 +32,16 @@ class AdmittedInstances {
 
   bool active() const noexcept { return !admissions_.empty(); }
   bool anybody_waits() const noexcept { return waiting_ != 0; }
+  /// Whether the admission is to know what waits, and says how large batches may be.
+  bool follows_queue() const noexcept { return follows_queue_; }
+  void arrived(const Request& request) noexcept {
+    admissions_[0]->arrived(waiting_request(request, request.times.queue_start_ns));
+  }
+  void left(uint64_t weight) noexcept { admissions_[0]->left(weight); }
+  ExecutionGrant grant(uint32_t index) noexcept { return admissions_[index]->grant(); }
+  void begins(uint32_t index, uint32_t batch_size, uint64_t weight) noexcept {
+    admissions_[index]->begins(batch_size, weight);
+  }
   bool holds_resources(uint32_t index) const noexcept { return admissions_[index]->holds_resources(); }
   uint64_t turn(uint32_t index) const noexcept { return admissions_[index]->turn(); }
 
@@ -55,6 +70,7 @@ class AdmittedInstances {
   std::span<AdmittedInstance* const> admissions_;
   AdmissionListener& listener_;
   std::vector<State> states_;
+  const bool follows_queue_;
   uint32_t waiting_ = 0;  // in state kWaiting; the listener may have been told for some
 };
 

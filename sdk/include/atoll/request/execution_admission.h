@@ -1,6 +1,7 @@
 /// Admission of executions: which model instances may execute at the same time, over all models. Service
-/// "atoll.execution_admission/1", provided by admission/rate_limiter; a server may have none. It serves the
-/// `rate_limiter` settings of a configuration's instance groups.
+/// "atoll.execution_admission/1", minor 1, provided by admission/rate_limiter, which serves the `rate_limiter`
+/// settings of a configuration's instance groups, and by admission/deadlines; a server may have none. Where
+/// there are several, an execution is admitted when all of them have admitted it.
 ///
 /// The catalog adds an instance when it is loaded, before its first execution, and takes it away at its end.
 /// Whoever runs batches on the instance (the scheduler, and the catalog at a warm-up) asks before each
@@ -11,7 +12,13 @@
 ///       admitted.end(/*executed=*/true);
 ///     }  // else: AdmissionListener::admitted() is called when it may execute
 ///
-/// Without a provider nothing is asked. An instance that names no resources is always admitted.
+/// Without a provider nothing is asked. An instance that names no resources is always admitted by
+/// admission/rate_limiter.
+///
+/// Queues, since minor 1. A provider that decides by what waits says so (follows_queue()). A scheduler that
+/// makes batches then tells it which requests come to wait and when some leave, asks how large the batch of
+/// an admitted execution may be, and says how large it is. A scheduler that does not still has its executions
+/// admitted, and makes batches as it likes.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +53,32 @@ struct ExecutionDemand {
   uint32_t priority = 0;
   /// Empty: the instance needs none. If a resource is named several times, the largest count is taken.
   std::vector<ExecutionResource> resources;
+  /// The device is a GPU; else device_id means nothing, and the instance executes on the CPU's cores.
+  bool on_gpu = false;
+  /// `max_batch_size` of the configuration.
+  uint32_t max_batch_size = 0;
+  /// The parameter `latency_target_microseconds` of a model with `dynamic_batching`, in nanoseconds; 0: it has
+  /// none.
+  int64_t latency_target_ns = 0;
+};
+
+/// A request that has come to wait for the instances of a model version. Since minor 1.
+struct WaitingRequest {
+  /// When it came to the server. Times are the host's (Clock::now_ns()).
+  int64_t since_ns = 0;
+  /// The client's own deadline; 0: none.
+  int64_t deadline_ns = 0;
+  /// Request::batch_weight().
+  uint32_t weight = 1;
+};
+
+/// What an admitted execution may be. Since minor 1.
+struct ExecutionGrant {
+  /// The largest sum of batch weights. A batch of one request may be heavier.
+  uint32_t batch_size_max = UINT32_MAX;
+  /// When the execution of such a batch is expected to end; 0: nothing is known. Requests whose deadline is
+  /// earlier would be late, and may be refused instead.
+  int64_t ends_ns = 0;
 };
 
 /// Called when an instance that waits is admitted.
@@ -96,12 +129,28 @@ class AdmittedInstance {
   /// How many turns the instance has had: its executions times its priority. Of several idle instances of a
   /// model, ask for the one with the lowest value first.
   virtual uint64_t turn() const noexcept = 0;
+
+  // --- since minor 1 ---
+  /// Whether the functions below are to be called. Constant, and the same for all instances of a version.
+  virtual bool follows_queue() const noexcept { return false; }
+  /// A request has come to wait for any of the version's instances. Told to one of them, before ask().
+  virtual void arrived(const WaitingRequest& /*request*/) noexcept {}
+  /// Requests have left without being executed. \param weight  the sum of the weights that still wait for the
+  /// version's instances
+  virtual void left(uint64_t /*weight*/) noexcept {}
+  /// What the admitted execution may be, by what is known now. The batch is made next, if at all.
+  virtual ExecutionGrant grant() noexcept { return {}; }
+  /// The admitted execution begins, with a batch of that size; end() or ask_again() says when it has ended. A
+  /// batch that nobody announced is one of unknown size. \param weight  as of left()
+  virtual void begins(uint32_t /*batch_size*/, uint64_t /*weight*/) noexcept {}
 };
 
 /// Service "atoll.execution_admission/1".
 class ExecutionAdmission {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.execution_admission/1";
+  /// From this minor on the instances have follows_queue() and what belongs to it.
+  static constexpr uint32_t kQueueMinor = 1;
 
   /// Adds an instance; never null. The result has to be destroyed before the service is let go. [worker]
   /// Errors: INVALID_ARGUMENT the demand can never be met (it names more copies than the server's options

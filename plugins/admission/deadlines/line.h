@@ -1,0 +1,87 @@
+/// The requests that wait for one model version on one device, and what its executions cost.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <utility>
+
+#include "atoll/lib/execution_model.h"
+#include "atoll/request/execution_admission.h"
+
+namespace atl::deadlines {
+
+inline constexpr int64_t kNever = INT64_MAX;
+
+/// One request in a line.
+struct Waiting {
+  int64_t deadline_ns = kNever;
+  /// It is to be answered until then. Otherwise it has no deadline, and this is when it comes before others.
+  bool is_bound = false;
+  uint32_t weight = 1;
+};
+
+/// Not thread safe: the device's owner guards it.
+class Line {
+ public:
+  /// \param patience_ns  after which requests without deadline come before others
+  Line(std::string model, int64_t version, int64_t target_ns, uint32_t size_max, int64_t patience_ns)
+      : model(std::move(model)),
+        version(version),
+        target_ns(target_ns),
+        size_max(std::max(1u, size_max)),
+        patience_ns_(patience_ns) {}
+  Line(const Line&) = delete;
+  Line& operator=(const Line&) = delete;
+
+  /// What an execution of a batch takes by itself, with a margin for how much executions vary; 0: not known.
+  int64_t cost_ns(uint32_t size) const noexcept { return profile.known() ? profile.estimate_ns(size) : 0; }
+  /// Whether a single request can be in time at all. Where it can not, the target means nothing.
+  bool can_meet_target() const noexcept {
+    return target_ns != 0 && (!profile.known() || cost_ns(1) <= target_ns);
+  }
+  Waiting waiting_of(const WaitingRequest& request) const noexcept {
+    int64_t deadline_ns = request.deadline_ns == 0 ? kNever : request.deadline_ns;
+    if (can_meet_target()) deadline_ns = std::min(deadline_ns, request.since_ns + target_ns);
+    if (deadline_ns != kNever) return {deadline_ns, true, request.weight};
+    return {request.since_ns + patience_ns_, false, request.weight};
+  }
+  /// Of a request that nobody has announced.
+  Waiting unannounced(int64_t since_ns) const noexcept { return {since_ns + patience_ns_, false, 1}; }
+
+  void push(const Waiting& waiting) {
+    queue.push_back(waiting);
+    weight += waiting.weight;
+  }
+  /// Takes so much away from the front. \returns the earliest deadline among it; kNever: none is bound
+  int64_t pop(uint64_t taken) noexcept {
+    int64_t deadline_ns = kNever;
+    while (taken != 0 && !queue.empty()) {
+      const Waiting front = queue.front();
+      queue.pop_front();
+      if (front.is_bound) deadline_ns = std::min(deadline_ns, front.deadline_ns);
+      taken -= std::min<uint64_t>(taken, front.weight);
+      weight -= front.weight;
+    }
+    return deadline_ns;
+  }
+
+  const std::string model;
+  const int64_t version;
+  const int64_t target_ns;  ///< 0: none
+  const uint32_t size_max;
+  ExecutionModel profile;
+  std::deque<Waiting> queue;
+  uint64_t weight = 0;  ///< of the queue
+  uint32_t instances = 0, asking = 0, running = 0;  ///< those that there are, wait for admission, execute
+  bool is_active = false;                           ///< in the device's list of lines that something waits in
+  int64_t asking_since_ns = 0;                      ///< the first of those that wait
+  uint32_t plan_index = 0;                          ///< scratch of the plan
+  uint64_t taken = 0, refused = 0;                  ///< requests with a deadline
+
+ private:
+  const int64_t patience_ns_;
+};
+
+}  // namespace atl::deadlines

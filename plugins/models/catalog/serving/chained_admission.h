@@ -1,0 +1,58 @@
+/// An instance that several admission plugins rule over.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "atoll/request/execution_admission.h"
+
+namespace atl::models {
+
+/// Asks the second one when the first one has admitted the execution, so what is waited for is always asked
+/// for in the same order and no two instances can wait for each other.
+class ChainedAdmission final : public AdmittedInstance, private AdmissionListener {
+ public:
+  /// \param first         may be null: then there is only the second one, of whose minor nobody need know
+  /// \param knows_queues  the second one is of ExecutionAdmission::kQueueMinor or later
+  ChainedAdmission(std::unique_ptr<AdmittedInstance> first, std::unique_ptr<AdmittedInstance> second,
+                   bool knows_queues) noexcept
+      : first_(std::move(first)),
+        second_(std::move(second)),
+        second_follows_(knows_queues && second_->follows_queue()) {}
+  ~ChainedAdmission() override = default;
+
+  bool holds_resources() const noexcept override {
+    return (first_ != nullptr && first_->holds_resources()) || second_->holds_resources();
+  }
+  bool ask(AdmissionListener& listener, void* context, bool insists) noexcept override;
+  bool ask_again(AdmissionListener& listener, void* context, bool insists) noexcept override;
+  void end(bool executed) noexcept override;
+  bool withdraw() noexcept override;
+  void insist() noexcept override;
+  uint64_t turn() const noexcept override {
+    return (first_ == nullptr ? 0 : first_->turn()) + second_->turn();
+  }
+
+  bool follows_queue() const noexcept override {
+    return second_follows_ || (first_ != nullptr && first_->follows_queue());
+  }
+  void arrived(const WaitingRequest& request) noexcept override;
+  void left(uint64_t weight) noexcept override;
+  ExecutionGrant grant() noexcept override;
+  void begins(uint32_t batch_size, uint64_t weight) noexcept override;
+
+ private:
+  void admitted(void* context) noexcept override;
+  void prepare(AdmissionListener& listener, void* context, bool insists) noexcept;
+  bool ask_second() noexcept;
+
+  const std::unique_ptr<AdmittedInstance> first_;
+  const std::unique_ptr<AdmittedInstance> second_;
+  const bool second_follows_;
+  AdmissionListener* listener_ = nullptr;
+  void* context_ = nullptr;
+  std::atomic<bool> insists_{false};
+};
+
+}  // namespace atl::models
