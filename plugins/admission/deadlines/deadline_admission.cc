@@ -6,6 +6,7 @@
 
 #include "atoll/core/text.h"
 #include "atoll/lib/waiting_request.h"
+#include "atoll/models/model.h"
 
 namespace atl::deadlines {
 
@@ -78,13 +79,13 @@ class DeadlineAdmission::Instance final : public AdmittedInstance, public Runner
     return entry_->place.device.grant(*this, owner_.clock_.now_ns());
   }
   void begins(uint32_t batch_size, uint64_t weight) noexcept override {
+    change([&](Device& device, int64_t now_ns, AdmittedList& admitted) {
+      device.begins(*this, batch_size, weight, now_ns, admitted);
+    });
     for_each_entry([&](Entry& entry) {
+      if (&entry == entry_.get()) return;
       std::lock_guard lock(entry.place.mutex);
-      if (&entry == entry_.get()) {
-        entry.place.device.begins(*this, batch_size, weight, owner_.clock_.now_ns());
-      } else {
-        entry.place.device.left(entry.line, weight);
-      }
+      entry.place.device.left(entry.line, weight);
     });
   }
 

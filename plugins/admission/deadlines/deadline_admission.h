@@ -47,16 +47,15 @@ class DeadlineAdmission final : public ExecutionAdmission, public RequestAdmissi
   class Instance;
   /// A device with its lock.
   struct Place {
-    Place(std::string name, PlanRules rules) : name(std::move(name)), device(rules) {}
+    Place(std::string its_name, PlanRules rules) : name(std::move(its_name)), device(rules) {}
     const std::string name;  ///< "cpu", or a GPU's number
     mutable std::mutex mutex;
     Device device;
   };
   /// What waits for a version on one device. Lives as long as an instance of it.
   struct Entry {
-    Entry(Place& place, const ExecutionDemand& demand, int64_t patience_ns)
-        : place(place),
-          line(demand.model, demand.version, demand.latency_target_ns, demand.max_batch_size, patience_ns) {}
+    Entry(Place& its_place, const ExecutionDemand& demand, int64_t patience_ns)
+        : place(its_place), line(demand, patience_ns) {}
     Place& place;
     Line line;  // under the place's lock
   };

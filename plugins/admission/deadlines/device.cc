@@ -9,7 +9,7 @@ namespace {
 constexpr double kOverrun = 0.05;
 
 double left_of(const Runner& runner) noexcept {
-  return std::max(runner.work_ns - runner.done_ns, kOverrun * runner.work_ns);
+  return runner.done_ns < runner.work_ns ? runner.work_ns - runner.done_ns : kOverrun * runner.work_ns;
 }
 
 }  // namespace
@@ -30,7 +30,10 @@ void Device::deactivate(Line& line) noexcept {
 void Device::progress(int64_t now_ns) noexcept {
   const double each_ns =
       running_.empty() ? 0 : static_cast<double>(now_ns - last_ns_) / static_cast<double>(running_.size());
-  for (Runner* runner : running_) runner->done_ns += each_ns;
+  for (Runner* runner : running_) {
+    runner->done_ns += each_ns;
+    runner->was_alone = runner->was_alone && running_.size() == 1;
+  }
   last_ns_ = now_ns;
 }
 
@@ -85,7 +88,7 @@ void Device::left(Line& line, uint64_t weight) noexcept {
 
 void Device::settle(int64_t now_ns, AdmittedList& admitted) {
   progress(now_ns);
-  while (!asking_.empty()) {
+  while (!asking_.empty() && !is_forming()) {
     begin_plan(now_ns, nullptr);
     for (Line* line : active_) {
       if (line->asking == 0) continue;
@@ -102,9 +105,15 @@ void Device::settle(int64_t now_ns, AdmittedList& admitted) {
   }
 }
 
+/// What others may do depends on the size of the batch that is being made.
+bool Device::is_forming() const noexcept {
+  return std::any_of(running_.begin(), running_.end(), [](const Runner* one) { return one->is_forming; });
+}
+
 void Device::admit(Runner& runner, const PlannedStart& start, AdmittedList& admitted) {
   if (runner.state == Runner::State::kWaiting) end_waiting(runner);
   runner.state = Runner::State::kAdmitted;
+  runner.is_forming = !runner.line->queue.empty();
   runner.size = 0;
   runner.work_ns = start.work_ns;
   runner.done_ns = 0;
@@ -136,7 +145,12 @@ void Device::end_waiting(Runner& runner) noexcept {
 
 void Device::give_back(Runner& runner, bool executed, int64_t now_ns) noexcept {
   progress(now_ns);
-  if (executed && runner.size != 0) runner.line->profile.add(runner.size, static_cast<int64_t>(runner.done_ns));
+  // What an execution takes that shares the device is a guess.
+  const bool is_news = runner.was_alone || !runner.line->profile.known();
+  if (executed && runner.size != 0 && is_news) {
+    runner.line->profile.add(runner.size, static_cast<int64_t>(runner.done_ns));
+  }
+  runner.is_forming = false;
   runner.state = Runner::State::kIdle;
   --runner.line->running;
   std::erase(running_, &runner);
@@ -185,17 +199,21 @@ ExecutionGrant Device::grant(Runner& runner, int64_t now_ns) {
   for (Line* one : active_) plan_.add_line(*one, one == &line ? 1 : one->asking);
   const PlannedStart start = plan_.size_for(line);
   const auto runs = static_cast<double>(running_.size());
-  return {start.size, now_ns + static_cast<int64_t>(start.work_ns * runs)};
+  const auto ends_ns = static_cast<int64_t>(start.work_ns * runs);
+  return {start.size, now_ns + std::max<int64_t>(ends_ns - kRoundingNs, 0)};
 }
 
-void Device::begins(Runner& runner, uint32_t size, uint64_t weight, int64_t now_ns) {
+void Device::begins(Runner& runner, uint32_t size, uint64_t weight, int64_t now_ns, AdmittedList& admitted) {
   progress(now_ns);
   Line& line = *runner.line;
+  runner.is_forming = false;
+  runner.was_alone = true;
   runner.size = size;
   runner.work_ns = static_cast<double>(line.cost_ns(size));
   runner.done_ns = 0;
   runner.deadline_ns = line.pop(size);
   left(line, weight);
+  settle(now_ns, admitted);
 }
 
 }  // namespace atl::deadlines

@@ -15,12 +15,14 @@ namespace atl::deadlines {
 struct Runner {
   enum class State : uint8_t { kIdle, kWaiting, kAdmitted };
 
-  explicit Runner(Line& line) : line(&line) {}
+  explicit Runner(Line& its_line) : line(&its_line) {}
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
   Line* const line;
   State state = State::kIdle;
+  bool is_forming = false;  ///< it is admitted, and its batch is made next
+  bool was_alone = true;    ///< since its execution began
   uint32_t size = 0;        ///< of the batch that is executed; 0: it has not begun, or nobody says
   int64_t asked_ns = 0;     ///< since when it waits
   double work_ns = 0;       ///< that the execution is expected to take, were it alone
@@ -64,7 +66,7 @@ class Device {
   void withdraw(Runner& runner) noexcept;
   void insist(Runner& runner, int64_t now_ns, AdmittedList& admitted);
   ExecutionGrant grant(Runner& runner, int64_t now_ns);
-  void begins(Runner& runner, uint32_t size, uint64_t weight, int64_t now_ns);
+  void begins(Runner& runner, uint32_t size, uint64_t weight, int64_t now_ns, AdmittedList& admitted);
 
   uint32_t running() const noexcept { return static_cast<uint32_t>(running_.size()); }
 
@@ -73,6 +75,7 @@ class Device {
   void begin_plan(int64_t now_ns, const Runner* except);
   uint32_t count_late(Line& line, const Waiting* newcomer, int64_t now_ns, uint32_t most);
   void settle(int64_t now_ns, AdmittedList& admitted);
+  bool is_forming() const noexcept;
   void admit(Runner& runner, const PlannedStart& start, AdmittedList& admitted);
   void give_back(Runner& runner, bool executed, int64_t now_ns) noexcept;
   void begin_waiting(Runner& runner, int64_t now_ns);

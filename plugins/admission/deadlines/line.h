@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <deque>
 #include <string>
-#include <utility>
 
 #include "atoll/lib/execution_model.h"
 #include "atoll/request/execution_admission.h"
@@ -26,11 +25,11 @@ struct Waiting {
 class Line {
  public:
   /// \param patience_ns  after which requests without deadline come before others
-  Line(std::string model, int64_t version, int64_t target_ns, uint32_t size_max, int64_t patience_ns)
-      : model(std::move(model)),
-        version(version),
-        target_ns(target_ns),
-        size_max(std::max(1u, size_max)),
+  Line(const ExecutionDemand& demand, int64_t patience_ns)
+      : model(demand.model),
+        version(demand.version),
+        target_ns(demand.latency_target_ns),
+        size_max(std::max(1u, demand.max_batch_size)),
         patience_ns_(patience_ns) {}
   Line(const Line&) = delete;
   Line& operator=(const Line&) = delete;
@@ -55,13 +54,13 @@ class Line {
     weight += waiting.weight;
   }
   /// Takes so much away from the front. \returns the earliest deadline among it; kNever: none is bound
-  int64_t pop(uint64_t taken) noexcept {
+  int64_t pop(uint64_t much) noexcept {
     int64_t deadline_ns = kNever;
-    while (taken != 0 && !queue.empty()) {
+    while (much != 0 && !queue.empty()) {
       const Waiting front = queue.front();
       queue.pop_front();
       if (front.is_bound) deadline_ns = std::min(deadline_ns, front.deadline_ns);
-      taken -= std::min<uint64_t>(taken, front.weight);
+      much -= std::min<uint64_t>(much, front.weight);
       weight -= front.weight;
     }
     return deadline_ns;

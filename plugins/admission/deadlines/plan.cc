@@ -5,13 +5,6 @@
 #include <cmath>
 
 namespace atl::deadlines {
-namespace {
-
-/// Sums of shares of nanoseconds are rounded.
-constexpr int64_t kRoundingNs = 1'000;
-
-}  // namespace
-
 void Plan::begin(int64_t now_ns) noexcept {
   now_ns_ = now_ns;
   late_ = 0;

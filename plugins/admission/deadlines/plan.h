@@ -22,6 +22,8 @@ struct PlanRules {
   uint32_t executions = 1;  ///< at a time
 };
 
+/// Sums of shares of nanoseconds are rounded, so who is late by less is not late.
+inline constexpr int64_t kRoundingNs = 1'000;
 /// Most executions at a time on a device.
 inline constexpr uint32_t kRunsMax = 8;
 
