@@ -193,6 +193,7 @@ Result<std::unique_ptr<AdmittedInstance>> DeadlineAdmission::add_instance(
 Result<AdmissionOutcome> DeadlineAdmission::ask(Request& request, uint64_t /*priority*/,
                                                 AdmissionWaiter& /*waiter*/,
                                                 AdmissionTicket* /*ticket*/) noexcept {
+  if (request.model == nullptr) return AdmissionOutcome::kAdmitted;
   const ModelInfo& info = request.model->info();
   const std::shared_ptr<const Entries> entries = entries_of({info.name, info.version});
   if (entries == nullptr) return AdmissionOutcome::kAdmitted;

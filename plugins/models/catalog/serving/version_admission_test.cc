@@ -126,6 +126,32 @@ TEST_F(VersionAdmissionTest, ModelsFollowThePluginThatComesAndGoes) {
   EXPECT_THAT(bench.index(), ElementsAre("m/1 READY"));
 }
 
+TEST_F(VersionAdmissionTest, SeveralPluginsAreAllAsked) {
+  test::FakeAdmission second;
+  publish();
+  bench.put("m");
+  EXPECT_EQ(bench.load_one("m").text(), "OK");
+  bench.host.registry().publish<ExecutionAdmission>("second", second);
+  bench.publish_change(ExecutionAdmission::kInterfaceId, "second", Kind::kPublished);
+  EXPECT_EQ(admission.live(), 1U);
+  EXPECT_EQ(second.live(), 1U) << "the version was built again when another one came";
+  withdraw();
+  EXPECT_EQ(admission.live(), 0U);
+  EXPECT_EQ(second.live(), 1U);
+  bench.unload({"m"});
+  EXPECT_EQ(second.live(), 0U);
+  bench.host.registry().withdraw(std::string(ExecutionAdmission::kInterfaceId), "second");
+}
+
+TEST_F(VersionAdmissionTest, ADemandSaysWhatTheConfigurationSays) {
+  publish();
+  bench.put("m", cat(kSimpleConfig, R"( instance_group { kind: KIND_CPU } dynamic_batching {}
+                                        parameters { key: "latency_target_microseconds" value { string_value: "20000" } })"));
+  EXPECT_EQ(bench.load_one("m").text(), "OK");
+  EXPECT_EQ(admission.demands()[0].latency_target_ns, 20'000'000);
+  EXPECT_FALSE(admission.demands()[0].on_gpu);
+}
+
 std::string with_warmup() {
   inference::ModelConfig config;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(std::string(kSimpleConfig), &config));
