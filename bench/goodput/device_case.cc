@@ -30,7 +30,8 @@ T must(Result<T> made) {
 /// what its executions take.
 constexpr int64_t kWarmUpNs = 600 * kNsPerSecond;
 
-std::vector<Arrival> after_warm_up(const std::vector<WorkloadModel>& models, const std::vector<Arrival>& arrivals) {
+std::vector<Arrival> after_warm_up(const std::vector<WorkloadModel>& models,
+                                   const std::vector<Arrival>& arrivals) {
   constexpr uint32_t kSizes[] = {1, 1, 1, 1, 2, 4, 3, 6, 8, 5, 2, 1};
   std::vector<Arrival> all;
   for (uint32_t model = 0; model < models.size(); ++model) {
@@ -113,7 +114,8 @@ class ServedModel final : public Model, public BackendInstance {
 
 class Bench final : public EventSource, private AdmissionWaiter {
  public:
-  Bench(const std::vector<WorkloadModel>& workload, const std::vector<Arrival>& coming, const DeviceRules& its_rules)
+  Bench(const std::vector<WorkloadModel>& workload, const std::vector<Arrival>& coming,
+        const DeviceRules& its_rules)
       : rules(its_rules),
         device(time, rules.sharing),
         admission({rules.plan}, time),
@@ -127,9 +129,7 @@ class Bench final : public EventSource, private AdmissionWaiter {
     time.add(*this);
     start_ns_ = time.now_ns();
   }
-  virtual ~Bench() {
-    models_.clear();
-  }
+  virtual ~Bench() { models_.clear(); }
 
   DeviceOutcome run() {
     time.run();
@@ -139,7 +139,9 @@ class Bench final : public EventSource, private AdmissionWaiter {
     }
     outcome.busy_share =
         static_cast<double>(device.busy_ns()) / static_cast<double>(time.now_ns() - start_ns_ - kWarmUpNs);
-    outcome.batch_size = executions == 0 ? 0 : static_cast<double>(outcome.in_time + outcome.late) / static_cast<double>(executions);
+    outcome.batch_size = executions == 0 ? 0
+                                         : static_cast<double>(outcome.in_time + outcome.late) /
+                                               static_cast<double>(executions);
     return outcome;
   }
   void answered(const Client& client, bool is_answer) {
@@ -261,7 +263,8 @@ ServedModel::ServedModel(Bench& bench, const WorkloadModel& workload, uint32_t n
 Status ServedModel::execute(const Batch& batch) noexcept {
   std::uniform_real_distribution<double> factor(1 - bench_.rules.noise, 1 + bench_.rules.noise);
   ++bench_.executions;
-  bench_.device.execute(cost_ns(batch.total_batch_size) * (bench_.rules.noise == 0 ? 1.0 : factor(bench_.random)));
+  bench_.device.execute(cost_ns(batch.total_batch_size) *
+                        (bench_.rules.noise == 0 ? 1.0 : factor(bench_.random)));
   for (Request* request : batch.requests) {
     request->sink->new_response()->send();
     (void)request->release().ok();

@@ -21,7 +21,7 @@ struct Extent {
   uint64_t seeds = 5;
   double seconds = 600;
   double requests = 5'000;  ///< at least: where they take longer, it is longer
-  double step = 1.05;  ///< from rate to rate of the grid
+  double step = 1.05;       ///< from rate to rate of the grid
 };
 
 /// The highest rate of a grid at which so many are in time. It ends where that has not been so for long.
@@ -78,12 +78,14 @@ void rates(const char* name, Sharing sharing, double slo_scale, const Extent& ex
     ratios.push_back(ours.back() / best);
   }
   for (size_t i = 0; i < std::size(kTargets); ++i) {
-    std::printf("  each model by itself, latency target %.1f of the limit: %.3f requests/s at 99 %% (median)\n",
-                kTargets[i], median(by_target[i]));
+    std::printf(
+        "  each model by itself, latency target %.1f of the limit: %.3f requests/s at 99 %% (median)\n",
+        kTargets[i], median(by_target[i]));
   }
-  std::printf("%s SLO %g CV %g, %llu seeds of %g s: %.3f requests/s instead of %.3f at 99 %%, worst seed %.2f, median %.2fx\n",
-              name, slo_scale, kVariation, static_cast<unsigned long long>(extent.seeds), extent.seconds, median(ours),
-              median(baselines), *std::min_element(ratios.begin(), ratios.end()), median(ratios));
+  std::printf(
+      "%s SLO %g CV %g, %llu seeds of %g s: %.3f requests/s instead of %.3f at 99 %%, worst seed %.2f, median %.2fx\n",
+      name, slo_scale, kVariation, static_cast<unsigned long long>(extent.seeds), extent.seconds,
+      median(ours), median(baselines), *std::min_element(ratios.begin(), ratios.end()), median(ratios));
 }
 
 /// What is in time at given rates.
@@ -94,24 +96,29 @@ void shares(const Extent& extent) {
       const auto models = device_models(kModels, seed);
       const auto arrivals = gamma_arrivals(models, rate, kVariation, extent.seconds, seed);
       double best = 0;
-      for (double target : kTargets) best = std::max(best, run_device(models, arrivals, alone(target, 3)).share());
+      for (double target : kTargets)
+        best = std::max(best, run_device(models, arrivals, alone(target, 3)).share());
       good[0].push_back(best);
       good[1].push_back(run_device(models, arrivals, with_deadlines(1, 3)).share());
       good[2].push_back(run_device(models, arrivals, with_deadlines(2, 3)).share());
     }
-    std::printf("  at %g requests/s in time: %.4f by themselves, %.4f with deadlines, %.4f with two executions at a time\n",
-                rate, median(good[0]), median(good[1]), median(good[2]));
+    std::printf(
+        "  at %g requests/s in time: %.4f by themselves, %.4f with deadlines, %.4f with two executions at a time\n",
+        rate, median(good[0]), median(good[1]), median(good[2]));
   }
 }
 
 void explain(const Extent& extent, bool is_quick) {
-  std::printf("One device, %u models (a batch of one takes 2 to 50 ms, of n a + 0.3 a n), rates as rank^-0.5, Gamma "
-              "arrivals of each model, virtual time.\n"
-              "Refused, failed and late requests are all missed. Batches up to 64; both sides know their models "
-              "from a warm-up that is not counted.\n", kModels);
+  std::printf(
+      "One device, %u models (a batch of one takes 2 to 50 ms, of n a + 0.3 a n), rates as rank^-0.5, Gamma "
+      "arrivals of each model, virtual time.\n"
+      "Refused, failed and late requests are all missed. Batches up to 64; both sides know their models "
+      "from a warm-up that is not counted.\n",
+      kModels);
   if (is_quick) {
-    std::printf("Shortened: %llu seeds instead of 5, %g s instead of 600, steps of %.0f %% instead of 5 %%.\n",
-                static_cast<unsigned long long>(extent.seeds), extent.seconds, (extent.step - 1) * 100);
+    std::printf(
+        "Shortened: %llu seeds instead of 5, %g s instead of 600, steps of %.0f %% instead of 5 %%.\n",
+        static_cast<unsigned long long>(extent.seeds), extent.seconds, (extent.step - 1) * 100);
   }
 }
 

@@ -11,8 +11,8 @@
 namespace atl::goodput {
 
 enum class Sharing : uint8_t {
-  kEqual,      ///< k executions at a time take k times as long each, as kernels of several streams or threads do
-  kOneByOne,   ///< the device takes them one after the other, in the order in which they come
+  kEqual,  ///< k executions at a time take k times as long each, as kernels of several streams or threads do
+  kOneByOne,  ///< the device takes them one after the other, in the order in which they come
 };
 
 class SharedDevice final : public EventSource {

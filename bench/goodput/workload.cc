@@ -23,8 +23,8 @@ std::vector<WorkloadModel> device_models(uint32_t count, uint64_t seed) {
   return models;
 }
 
-std::vector<Arrival> gamma_arrivals(const std::vector<WorkloadModel>& models, double per_second, double variation,
-                                    double seconds, uint64_t seed) {
+std::vector<Arrival> gamma_arrivals(const std::vector<WorkloadModel>& models, double per_second,
+                                    double variation, double seconds, uint64_t seed) {
   std::vector<Arrival> arrivals;
   const double shape = 1 / (variation * variation);
   for (uint32_t model = 0; model < models.size(); ++model) {

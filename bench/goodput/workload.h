@@ -22,7 +22,7 @@ std::vector<WorkloadModel> device_models(uint32_t count, uint64_t seed);
 
 /// Renewals whose gaps have a Gamma distribution with that coefficient of variation, of each model by itself.
 /// Sorted by time. \param per_second  requests of all models
-std::vector<Arrival> gamma_arrivals(const std::vector<WorkloadModel>& models, double per_second, double variation,
-                                    double seconds, uint64_t seed);
+std::vector<Arrival> gamma_arrivals(const std::vector<WorkloadModel>& models, double per_second,
+                                    double variation, double seconds, uint64_t seed);
 
 }  // namespace atl::goodput

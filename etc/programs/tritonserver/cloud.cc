@@ -36,11 +36,6 @@ Status set_sagemaker(LaunchOptions& options, const LaunchContext& context) {
   CloudEndpoint& endpoint = options.sagemaker;
   if (!endpoint.allowed.value_or(false)) return {};
   need_plugin(options, context, "--allow-sagemaker=true", "frontends/sagemaker");
-  if (lower(variable(context, "SAGEMAKER_MULTI_MODEL")) == "true") {
-    options.refuse(
-        "SAGEMAKER_MULTI_MODEL=true is not served: SageMaker's calls to load and unload models are not answered; serve the "
-        "models from one repository");
-  }
   const int64_t port = endpoint.port.value_or(CloudEndpoint::kPort);
   ATOLL_RETURN_IF_ERROR(check_port("--sagemaker-port", port));
   if (!options.sagemaker_ports.empty()) {
@@ -57,7 +52,16 @@ Status set_sagemaker(LaunchOptions& options, const LaunchContext& context) {
     }
   }
   endpoint.default_model = variable(context, "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME");
-  add_endpoint(options, "sagemaker", endpoint, port, {"/ping", "/invocations"});
+  std::vector<std::string> paths = {"/ping", "/invocations"};
+  if (lower(variable(context, "SAGEMAKER_MULTI_MODEL")) == "true") {
+    if (options.control_mode != "explicit") {
+      options.refuse(
+          "SAGEMAKER_MULTI_MODEL=true is not served: SageMaker loads the models, which needs --model-control-mode=explicit");
+    }
+    options.keys.set("plugin.sagemaker.multi_model", true);
+    paths.insert(paths.end(), {"/models", "/models/*"});
+  }
+  add_endpoint(options, "sagemaker", endpoint, port, std::move(paths));
   return {};
 }
 

@@ -37,8 +37,16 @@ TEST(Cloud, SageMakerHasAnAddressOfItsOwn) {
   EXPECT_THAT(fixture.serve({"--allow-sagemaker=1", "--sagemaker-port=65536"}).failure,
               HasSubstr("--sagemaker-port: found 65536, expected a port from 0 to 65535"));
   fixture.environment["SAGEMAKER_MULTI_MODEL"] = "true";
-  EXPECT_THAT(fixture.serve({"--allow-sagemaker=1"}).failure,
-              HasSubstr("SAGEMAKER_MULTI_MODEL=true is not served"));
+  EXPECT_THAT(
+      fixture.serve({"--allow-sagemaker=1"}).failure,
+      HasSubstr(
+          "SAGEMAKER_MULTI_MODEL=true is not served: SageMaker loads the models, which needs --model-control-mode=explicit"));
+  launch = fixture.serve({"--allow-sagemaker=1", "--model-control-mode=explicit"});
+  EXPECT_THAT(
+      launch.settings,
+      AllOf(Contains("plugin.sagemaker.multi_model=true"),
+            Contains(
+                R"(plugin.http_sagemaker.only_routes=["/ping", "/invocations", "/models", "/models/*"])")));
 }
 
 TEST(Cloud, VertexAiIsWhatTheEnvironmentSays) {

@@ -300,7 +300,8 @@ constexpr Flag kFrontendFlags[] = {
 
     {Group::kSagemaker, "allow-sagemaker", "<boolean>",
      "Whether SageMaker's calls /ping and /invocations are served, on an address of their own. Default: false. The model of "
-     "/invocations is SAGEMAKER_TRITON_DEFAULT_MODEL_NAME of the environment, or the only one.",
+     "/invocations is SAGEMAKER_TRITON_DEFAULT_MODEL_NAME of the environment, or the only one. With SAGEMAKER_MULTI_MODEL=true "
+     "and --model-control-mode=explicit also those that load and unload models.",
      read_by(read_cloud_allowed<&LaunchOptions::sagemaker>, "plugin.sagemaker.use")},
     {Group::kSagemaker, "sagemaker-port", "<integer>",
      "Port of SageMaker's calls; 0 takes a free one. Default: 8080. Its address is that of HTTP.",

@@ -17,13 +17,12 @@ std::shared_ptr<ExecutionAdmission> make_executions() {
   return {made, &made->admission};
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Deadlines, ExecutionAdmissionConformance,
-    ::testing::Values(ExecutionAdmissionProvider{
-        "deadlines",
-        make_executions,
-        {unsupported("NobodyWaitsWhoNeedsNothing", "every execution needs the device"),
-         unsupported("TwoThatAlwaysWantShareByTheirPriority", "deadlines decide")}}));
+INSTANTIATE_TEST_SUITE_P(Deadlines, ExecutionAdmissionConformance,
+                         ::testing::Values(ExecutionAdmissionProvider{
+                             "deadlines",
+                             make_executions,
+                             {unsupported("NobodyWaitsWhoNeedsNothing", "every execution needs the device"),
+                              unsupported("TwoThatAlwaysWantShareByTheirPriority", "deadlines decide")}}));
 
 std::shared_ptr<RequestAdmission> make_requests(uint32_t) {
   auto made = std::make_shared<deadlines::AdmissionBench>();
@@ -40,7 +39,8 @@ void deny(TestRequest& request) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Deadlines, RequestAdmissionConformance,
-                         ::testing::Values(RequestAdmissionProvider{"deadlines", make_requests, {}, false, deny}));
+                         ::testing::Values(RequestAdmissionProvider{
+                             "deadlines", make_requests, {}, false, deny}));
 
 class AdmittedExecutions final : public MetricSourceUnderTest {
  public:

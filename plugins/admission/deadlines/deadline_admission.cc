@@ -62,7 +62,8 @@ class DeadlineAdmission::Instance final : public AdmittedInstance, public Runner
       AdmittedList admitted;
       {
         std::lock_guard lock(entry.place.mutex);
-        entry.place.device.arrived(entry.line, entry.line.waiting_of(request), owner_.clock_.now_ns(), admitted);
+        entry.place.device.arrived(entry.line, entry.line.waiting_of(request), owner_.clock_.now_ns(),
+                                   admitted);
         about_to_notify(admitted);
       }
       notify(admitted);

@@ -18,7 +18,8 @@ class NoWaiter final : public AdmissionWaiter {
 };
 
 /// Asks for a request that has just come.
-Status ask(AdmissionBench& bench, test::TestRequest& request, const char* model = "m", int64_t timeout_ns = 0) {
+Status ask(AdmissionBench& bench, test::TestRequest& request, const char* model = "m",
+           int64_t timeout_ns = 0) {
   test::FakeServedModel named(named_model(model));
   NoWaiter waiter;
   AdmissionTicket ticket;

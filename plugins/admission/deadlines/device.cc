@@ -137,8 +137,8 @@ void Device::end_waiting(Runner& runner) noexcept {
   runner.state = Runner::State::kIdle;
   std::erase(asking_, &runner);
   --line.asking;
-  const auto first = std::find_if(asking_.begin(), asking_.end(),
-                                  [&](const Runner* one) { return one->line == &line; });
+  const auto first =
+      std::find_if(asking_.begin(), asking_.end(), [&](const Runner* one) { return one->line == &line; });
   if (first != asking_.end()) line.asking_since_ns = (*first)->asked_ns;
   deactivate(line);
 }

@@ -84,9 +84,9 @@ class Device {
   void deactivate(Line& line) noexcept;
 
   Plan plan_;
-  std::vector<Line*> active_;      ///< something waits in them; in the order in which they came
-  std::vector<Runner*> asking_;    ///< in the order in which they asked
-  std::vector<Runner*> running_;   ///< admitted
+  std::vector<Line*> active_;         ///< something waits in them; in the order in which they came
+  std::vector<Runner*> asking_;       ///< in the order in which they asked
+  std::vector<Runner*> running_;      ///< admitted
   std::vector<Waiting> unannounced_;  ///< scratch: of lines that nobody says anything of
   int64_t last_ns_ = 0;
 };

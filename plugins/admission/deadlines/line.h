@@ -72,7 +72,7 @@ class Line {
   const uint32_t size_max;
   ExecutionModel profile;
   std::deque<Waiting> queue;
-  uint64_t weight = 0;  ///< of the queue
+  uint64_t weight = 0;                              ///< of the queue
   uint32_t instances = 0, asking = 0, running = 0;  ///< those that there are, wait for admission, execute
   bool is_active = false;                           ///< in the device's list of lines that something waits in
   int64_t asking_since_ns = 0;                      ///< the first of those that wait

@@ -58,7 +58,8 @@ Plan::Choice Plan::choose(const Row& row) const noexcept {
       continue;
     }
     const uint32_t size = choice.size + one->weight;
-    const int64_t deadline_ns = one->is_bound ? std::min(choice.deadline_ns, one->deadline_ns) : choice.deadline_ns;
+    const int64_t deadline_ns =
+        one->is_bound ? std::min(choice.deadline_ns, one->deadline_ns) : choice.deadline_ns;
     const auto work_ns = static_cast<double>(row.line->cost_ns(size));
     if (choice.size != 0) {
       const int64_t ends = ends_ns(work_ns, factor);

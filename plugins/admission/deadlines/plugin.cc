@@ -36,7 +36,8 @@ constexpr OptionTable kOptions{
               "would be late otherwise."),
     option_duration("patience", "1s")
         .range("1ms", "1h")
-        .help("How long a request without deadline waits at most before it comes before those that have one."),
+        .help(
+            "How long a request without deadline waits at most before it comes before those that have one."),
 };
 
 }  // namespace

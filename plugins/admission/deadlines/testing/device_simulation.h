@@ -107,9 +107,7 @@ class DeviceSimulation {
     std::vector<Queued> batch;
   };
 
-  static int64_t cost_ns(const Model& model, uint32_t size) {
-    return model.first_ns + model.item_ns * size;
-  }
+  static int64_t cost_ns(const Model& model, uint32_t size) { return model.first_ns + model.item_ns * size; }
   void add(const Model& model, int64_t patience_ns) {
     ExecutionDemand demand;
     demand.model = "m";

@@ -16,8 +16,8 @@ using ::testing::ElementsAre;
 class ChainedAdmissionTest : public ::testing::Test, protected AdmissionListener {
  protected:
   ChainedAdmissionTest() {
-    chained = std::make_unique<ChainedAdmission>(first.add_instance({}).value(), second.add_instance({}).value(),
-                                                 false);
+    chained = std::make_unique<ChainedAdmission>(first.add_instance({}).value(),
+                                                 second.add_instance({}).value(), false);
   }
   ~ChainedAdmissionTest() override {
     chained.reset();
@@ -119,10 +119,14 @@ struct Follower final : AdmittedInstance {
   void insist() noexcept override {}
   uint64_t turn() const noexcept override { return 0; }
   bool follows_queue() const noexcept override { return true; }
-  void arrived(const WaitingRequest& request) noexcept override { calls.push_back(cat("arrived ", request.weight)); }
+  void arrived(const WaitingRequest& request) noexcept override {
+    calls.push_back(cat("arrived ", request.weight));
+  }
   void left(uint64_t weight) noexcept override { calls.push_back(cat("left ", weight)); }
   ExecutionGrant grant() noexcept override { return {3, 7}; }
-  void begins(uint32_t size, uint64_t weight) noexcept override { calls.push_back(cat("begins ", size, ' ', weight)); }
+  void begins(uint32_t size, uint64_t weight) noexcept override {
+    calls.push_back(cat("begins ", size, ' ', weight));
+  }
   std::vector<std::string>& calls;
 };
 

@@ -15,9 +15,8 @@ namespace {
 /// Those that decide by queues last: theirs is the last word, by what waits then.
 std::vector<ServiceInfo> plugins_of(Registry& registry) {
   std::vector<ServiceInfo> listed = registry.list(ExecutionAdmission::kInterfaceId);
-  std::stable_partition(listed.begin(), listed.end(), [](const ServiceInfo& info) {
-    return info.minor < ExecutionAdmission::kQueueMinor;
-  });
+  std::stable_partition(listed.begin(), listed.end(),
+                        [](const ServiceInfo& info) { return info.minor < ExecutionAdmission::kQueueMinor; });
   return listed;
 }
 

@@ -57,7 +57,8 @@ struct ModelRecord {
   std::string failure;         ///< of the last load, when it failed before any version was known
   std::string logged_failure;  ///< attempts that fail alike are logged once; without numbers of processes
   std::vector<Want> wants;     ///< for which the last load failed, or the model was taken down
-  std::vector<EnsembleMember> members;  ///< of an ensemble, as last loaded; ModelRecords::set_members() writes them
+  std::vector<EnsembleMember>
+      members;             ///< of an ensemble, as last loaded; ModelRecords::set_members() writes them
   bool suspended = false;  ///< an ensemble that was taken down with a member, and comes back with it
   uint64_t operation = 0;  ///< the newest; a load of an older one is out of date
   uint64_t committed = 0;  ///< the operation that last changed what is served

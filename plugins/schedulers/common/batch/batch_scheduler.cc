@@ -179,8 +179,8 @@ bool BatchScheduler::in_time(const Request& request, uint32_t batch_size, int64_
 bool BatchScheduler::drop_late(uint32_t batch_size, int64_t ends_ns, int64_t now_ns) noexcept {
   if (settings_.tuner == nullptr) return false;
   bool dropped = false;
-  for (Request* first = queue_.front();
-       first != nullptr && !in_time(*first, batch_size, ends_ns, now_ns); first = queue_.front()) {
+  for (Request* first = queue_.front(); first != nullptr && !in_time(*first, batch_size, ends_ns, now_ns);
+       first = queue_.front()) {
     queue_.remove(*first);
     waiting_.refuse(*first, too_late_);
     dropped = true;

@@ -1,0 +1,324 @@
+#include "frontends/sagemaker/hosted_models.h"
+
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <utility>
+#include <vector>
+
+#include "atoll/core/registry.h"
+#include "atoll/core/stop_executor.h"
+#include "atoll/lib/checked_document.h"
+#include "atoll/lib/json_writer.h"
+#include "atoll/models/model.h"
+#include "atoll/models/model_control.h"
+#include "atoll/models/repository_paths.h"
+#include "frontends/common/http/header_name.h"
+#include "frontends/common/json/json_depth.h"
+#include "frontends/sagemaker/model_folder.h"
+
+namespace atl::frontends::sagemaker {
+namespace {
+
+/// SageMaker gives up after 360 s.
+constexpr int64_t kUnloadNs = 350 * kNsPerSecond;
+constexpr int64_t kLookAgainNs = 20 * kNsPerMs;
+constexpr size_t kLevelsMax = 8;
+constexpr std::string_view kTargetHeader = "x-amzn-sagemaker-target-model";
+
+/// A JSON object. \param write  gets the writer
+template <class Write>
+std::string json_object(Write&& write) {
+  rapidjson::StringBuffer text;
+  rapidjson::Writer<rapidjson::StringBuffer> writer(text);
+  write_object(writer, [&] { write(writer); });
+  return {text.GetString(), text.GetSize()};
+}
+
+template <class Writer>
+void write_model(Writer& writer, const HostedModel& model) {
+  write_member(writer, "modelName", model.name.view());
+  write_member(writer, "modelUrl", model.url.view());
+}
+
+/// What frameworks write when memory or disk is short. No code says it: it comes from deep inside them.
+bool is_shortage(const Status& failure) {
+  if (failure.code() == Code::kResourceExhausted) return true;
+  std::string text(failure.message());
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  constexpr std::array<std::string_view, 8> kWords = {"out of memory",
+                                                      "out_of_memory",
+                                                      "outofmemory",
+                                                      "memoryerror",
+                                                      "failed to allocate memory",
+                                                      "no space left on",
+                                                      "bad_alloc",
+                                                      "cannot allocate memory"};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view word) { return text.find(word) != std::string::npos; });
+}
+
+std::string target_of(const HttpExchange& exchange) {
+  for (uint32_t i = 0; i < exchange.header_count(); ++i) {
+    const HttpHeader header = exchange.header(i);
+    if (is_named(header.name, kTargetHeader)) return std::string(header.value);
+  }
+  return {};
+}
+
+/// Errors: INVALID_ARGUMENT it is missing, no text, empty, or too long to be kept.
+Result<std::string> text_member(const CheckedDocument& document, const char* name, size_t most) {
+  const auto found = document.FindMember(name);
+  if (found == document.MemberEnd() || !found->value.IsString() || found->value.GetStringLength() == 0)
+    return invalid_argument("the request has no text '", name, "'");
+  if (found->value.GetStringLength() >= most)
+    return invalid_argument("'", name, "' has ", found->value.GetStringLength(),
+                            " bytes, expected fewer than ", most);
+  return std::string(found->value.GetString(), found->value.GetStringLength());
+}
+
+Status parse(std::string_view body, CheckedDocument& document) {
+  if (is_json_deeper_than(body, kLevelsMax))
+    return invalid_argument("the request has too many levels of JSON");
+  document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(body.data(),
+                                                                                         body.size());
+  if (document.HasParseError() || !document.IsObject())
+    return invalid_argument("the request is no JSON object");
+  return {};
+}
+
+}  // namespace
+
+OpenExchange::~OpenExchange() {
+  if (exchange_ != nullptr) fail(503, "Server exiting");
+}
+
+void OpenExchange::answer(int status, std::string json) noexcept {
+  std::exchange(exchange_, nullptr)
+      ->answer({.status = status, .content_type = json.empty() ? "" : "application/json"}, std::move(json));
+}
+
+void OpenExchange::fail(int status, std::string_view text) noexcept {
+  answer(status, json_object([&](auto& writer) { write_member(writer, "error", text); }));
+}
+
+void OpenExchange::fail(const Status& failure) noexcept {
+  const int status = failure.code() == Code::kAlreadyExists ? 409 : is_shortage(failure) ? 507 : 400;
+  fail(status, failure.message());
+}
+
+template <class Work>
+void HostedModels::on_worker(Work work) {
+  host_.workers().run(make_task(std::move(work)));
+}
+
+Status HostedModels::open() {
+  Result<SerialExecutorPtr> made = host_.executors().create("sagemaker", {});
+  if (!made.ok()) return std::move(made).status();
+  waits_ = std::move(made).value();
+  return news_.open(host_.events());
+}
+
+void HostedModels::close() noexcept {
+  news_.reset();
+  stop_executor(waits_);
+}
+
+std::string HostedModels::model_of(std::string_view name) const {
+  std::lock_guard lock(mutex_);
+  auto found = models_.find(name);
+  return found == models_.end() ? std::string() : std::string(found->second.model.view());
+}
+
+void HostedModels::keep(const HostedModel& model) {
+  std::lock_guard lock(mutex_);
+  models_.emplace(model.name.view(), model);
+}
+
+void HostedModels::forget(const std::string& name) {
+  host_.events().forget(HostedModel::kEventId, name);
+  std::lock_guard lock(mutex_);
+  models_.erase(name);
+}
+
+bool HostedModels::begin(const std::string& name) {
+  std::lock_guard lock(mutex_);
+  return busy_.insert(name).second;
+}
+
+void HostedModels::end(const std::string& name) {
+  std::lock_guard lock(mutex_);
+  busy_.erase(name);
+}
+
+void HostedModels::list(HttpExchange& exchange) const {
+  std::vector<HostedModel> all;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [name, model] : models_) all.push_back(model);
+  }
+  OpenExchange(exchange).answer(200, json_object([&](auto& writer) {
+                                  write_array(writer, "models", all, [&](const HostedModel& model) {
+                                    write_object(writer, [&] { write_model(writer, model); });
+                                  });
+                                }));
+}
+
+void HostedModels::get(std::string_view name, HttpExchange& exchange) const {
+  std::unique_lock lock(mutex_);
+  auto found = models_.find(name);
+  if (found == models_.end()) {
+    lock.unlock();
+    return refuse_unknown(name, exchange);
+  }
+  std::string text = json_object([&](auto& writer) { write_model(writer, found->second); });
+  lock.unlock();
+  OpenExchange(exchange).answer(200, std::move(text));
+}
+
+void HostedModels::refuse_unknown(std::string_view name, HttpExchange& exchange) {
+  OpenExchange(exchange).fail(404, cat("model '", name, "' is not loaded"));
+}
+
+void HostedModels::load(HttpExchange& exchange) {
+  auto open = std::make_shared<OpenExchange>(exchange);
+  const auto body = exchange.body();
+  CheckedDocument document;
+  if (Status status = parse({reinterpret_cast<const char*>(body.data()), body.size()}, document);
+      !status.ok())
+    return open->fail(status);
+  Result<std::string> name = text_member(document, "model_name", 256);
+  if (!name.ok()) return open->fail(name.status());
+  Result<std::string> url = text_member(document, "url", 1024);
+  if (!url.ok()) return open->fail(url.status());
+  Order order{std::move(name).value(), target_of(exchange), std::move(url).value(), {}, {}};
+  if (order.model.empty()) order.model = order.name;
+  if (order.model.size() >= 256)
+    return open->fail(400, cat("header ", kTargetHeader, " is longer than 255 bytes"));
+  if (!model_of(order.name).empty())
+    return open->fail(409, cat("model '", order.name, "' is loaded already"));
+  if (!begin(order.name)) return open->fail(409, cat("model '", order.name, "' is being loaded or unloaded"));
+  on_worker([this, order = std::move(order), open = std::move(open)]() mutable {
+    add_repository(std::move(order), std::move(open));
+  });
+}
+
+void HostedModels::add_repository(Order order, Exchange exchange) {
+  Status failure;
+  Result<ModelFolder> folder = find_model_folder(order.url, root_);
+  Result<Service<RepositoryPaths>> paths = host_.registry().find<RepositoryPaths>();
+  Result<Service<ModelControl>> control = host_.registry().find<ModelControl>();
+  if (!folder.ok()) {
+    failure = std::move(folder).status();
+  } else if (!paths.ok()) {
+    failure = std::move(paths).status();
+  } else if (!control.ok()) {
+    failure = std::move(control).status();
+  } else {
+    order.repository = folder->repository.string();
+    const NamedDirectory named{folder->directory, order.model};
+    failure = order.repository.size() >= 1024
+                  ? invalid_argument("url '", order.url, "' leads to a path that is too long")
+                  : (*paths)->add(order.repository, {&named, 1});
+  }
+  if (!failure.ok()) {
+    end(order.name);
+    return exchange->fail(failure);
+  }
+  const std::string model = order.model;
+  (*control)->load(model, {},
+                   [this, order = std::move(order), exchange = std::move(exchange)](Status status) {
+                     loaded(order, status, exchange);
+                   });
+}
+
+void HostedModels::loaded(const Order& order, const Status& status, const Exchange& exchange) {
+  if (status.ok()) {
+    const HostedModel model{order.name, order.model, order.url, order.repository};
+    keep(model);
+    host_.events().publish(model);
+    end(order.name);
+    return exchange->answer(200);
+  }
+  // The files are SageMaker's, which deletes them: nothing of a load that failed stays.
+  on_worker([this, order, exchange, failure = status.clone()] {
+    remove_repository(order.repository);
+    end(order.name);
+    exchange->fail(failure);
+  });
+}
+
+void HostedModels::remove_repository(const std::string& repository) {
+  Result<Service<RepositoryPaths>> paths = host_.registry().find<RepositoryPaths>();
+  Status status = paths.ok() ? (*paths)->remove(repository) : std::move(paths).status();
+  if (!status.ok())
+    host_.log().warning("repository '", repository,
+                        "' of a model that SageMaker unloads: ", status.message());
+}
+
+void HostedModels::unload(const std::string& name, HttpExchange& exchange) {
+  auto open = std::make_shared<OpenExchange>(exchange);
+  Order order{name, {}, {}, {}, {}};
+  {
+    std::lock_guard lock(mutex_);
+    auto found = models_.find(name);
+    if (found != models_.end()) {
+      order.model = found->second.model.view();
+      order.repository = found->second.repository.view();
+    }
+  }
+  if (order.model.empty()) return open->fail(404, cat("model '", name, "' is not loaded"));
+  if (!begin(name)) return open->fail(409, cat("model '", name, "' is being loaded or unloaded"));
+  Result<Service<ModelControl>> control = host_.registry().find<ModelControl>();
+  if (!control.ok()) {
+    end(name);
+    return open->fail(control.status());
+  }
+  ModelControlParameter members;
+  members.key = "unload_dependents";
+  members.type = ParameterType::kBool;
+  members.bool_value = true;
+  const std::string model = order.model;
+  (*control)->unload(model, {members},
+                     [this, order = std::move(order), open = std::move(open)](Status status) {
+                       if (status.ok()) return await_end(order, host_.clock().now_ns() + kUnloadNs, open);
+                       end(order.name);
+                       open->fail(status);
+                     });
+}
+
+bool HostedModels::is_unloading(const Order& order) {
+  Result<Service<ModelCatalog>> catalog = host_.registry().find<ModelCatalog>();
+  if (!catalog.ok()) return false;
+  Result<std::vector<ModelIndexEntry>> index = (*catalog)->index(/*ready_only=*/false);
+  return index.ok() && std::any_of(index->begin(), index->end(), [&](const ModelIndexEntry& entry) {
+           return entry.state == "UNLOADING" &&
+                  (entry.name == order.model ||
+                   std::binary_search(order.folders.begin(), order.folders.end(), entry.name));
+         });
+}
+
+void HostedModels::await_end(const Order& order, int64_t deadline_ns, const Exchange& exchange) {
+  on_worker([this, order, deadline_ns, exchange] {
+    const bool is_open = is_unloading(order);
+    const int64_t now_ns = host_.clock().now_ns();
+    if (is_open && now_ns < deadline_ns) {
+      waits_->post_at(now_ns + kLookAgainNs, make_task([this, order, deadline_ns, exchange] {
+                        await_end(order, deadline_ns, exchange);
+                      }));
+      return;
+    }
+    if (is_open)
+      host_.log().warning("model '", order.model,
+                          "' still answers requests; SageMaker is told that it is unloaded");
+    remove_repository(order.repository);
+    forget(order.name);
+    end(order.name);
+    exchange->answer(200);
+  });
+}
+
+}  // namespace atl::frontends::sagemaker

@@ -1,0 +1,151 @@
+"""The calls by which SageMaker keeps the models of a multi-model endpoint, by its rules for containers: load, list, get, invoke and
+unload, each by the name that SageMaker gives the model."""
+
+import json
+import pathlib
+import signal
+import threading
+
+import pytest
+from support import edits, models
+from support.http_call import call
+from support.launched import Launched
+from support.server import DEFAULT_MANIFEST, Server
+from support.waiting import eventually
+from test_cloud_endpoints import SAGEMAKER, body_of, check_inference, place_of
+
+TARGET = "X-Amzn-SageMaker-Target-Model"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """As /opt/ml/models of a container."""
+    (tmp_path / "models").mkdir()
+    return tmp_path / "models"
+
+
+@pytest.fixture
+def server(folder):
+    with Launched(folder, "--allow-sagemaker=true", "--sagemaker-port=0", "--model-control-mode=explicit",
+                  environment={"SAGEMAKER_MULTI_MODEL": "true",
+                               "ATOLL__PLUGIN__SAGEMAKER__MODELS_DIRECTORY": str(folder)}) as running:
+        running.place = place_of(running, "http_sagemaker")
+        yield running
+
+
+def unpack(folder, name, model=None, config=None):
+    """What SageMaker does with an archive; model: the folder of the model in it; None: the archive is the model."""
+    inside = folder / name / "model"
+    where = inside if model is None else inside / model
+    (where / "1").mkdir(parents=True)
+    (where / "config.pbtxt").write_text(config or models.identity_config("x").replace('name: "x" ', ""))
+    return inside
+
+
+def load(server, name, url, **headers):
+    return call("POST", f"{server.place}/models", json.dumps({"model_name": name, "url": str(url)}).encode(), headers=headers)
+
+
+def listed(server):
+    return {entry["modelName"]: entry["modelUrl"] for entry in call("GET", f"{server.place}/models").json()["models"]}
+
+
+def test_a_model_comes_and_goes(server, folder):
+    assert call("GET", f"{server.place}/ping").status == 200 and listed(server) == {}
+    urls = {"aaa": unpack(folder, "aaa"), "bbb": unpack(folder, "bbb", "bert")}
+    for name, url in urls.items():
+        loaded = load(server, name, f"{url}/")
+        assert loaded.status == 200, loaded.text
+    assert {name: pathlib.Path(url) for name, url in listed(server).items()} == urls
+    one = call("GET", f"{server.place}/models/aaa")
+    assert one.json() == {"modelName": "aaa", "modelUrl": f"{urls['aaa']}/"}
+    check_inference(f"{server.place}/models/aaa/invoke", SAGEMAKER)
+    check_inference(f"{server.place}/models/bbb/invoke", SAGEMAKER)
+    assert load(server, "aaa", urls["aaa"]).status == 409
+    assert call("DELETE", f"{server.place}/models/aaa").status == 200
+    for method, path in (("GET", "/models/aaa"), ("POST", "/models/aaa/invoke"), ("DELETE", "/models/aaa")):
+        assert call(method, server.place + path).status == 404, path
+    assert list(listed(server)) == ["bbb"]
+    # SageMaker deletes the files, and brings them again when somebody asks.
+    assert load(server, "aaa", urls["aaa"]).status == 200
+    check_inference(f"{server.place}/models/aaa/invoke", SAGEMAKER)
+
+
+def test_the_model_has_the_name_that_clients_know(server, folder):
+    assert load(server, "aaa", unpack(folder, "aaa"), **{TARGET: "bert.tar.gz"}).status == 200
+    check_inference(f"{server.place}/models/aaa/invoke", SAGEMAKER)
+    page = call("GET", f"http://{server.metrics_address}/metrics").text
+    assert 'nv_inference_request_success{model="bert.tar.gz",version="1"}' in page
+    assert load(server, "bbb", unpack(folder, "bbb"), **{TARGET: "bert.tar.gz"}).status == 409
+    assert list(listed(server)) == ["aaa"]
+
+
+def test_an_ensemble_goes_with_its_members(server, folder):
+    tensors = models.tensor_config("input", "INPUT0", "TYPE_FP32", [-1]) + models.tensor_config("output", "OUTPUT0", "TYPE_FP32", [-1])
+    step = 'step [ { model_name: "part" model_version: -1 input_map { key: "INPUT0" value: "INPUT0" } output_map { key: "OUTPUT0" value: "OUTPUT0" } } ]'
+    url = unpack(folder, "aaa", "part")
+    unpack(folder, "aaa", "whole", f'platform: "ensemble" {tensors} ensemble_scheduling {{ {step} }}')
+    assert load(server, "aaa", url).status == 200
+    check_inference(f"{server.place}/models/aaa/invoke", SAGEMAKER)
+    assert call("DELETE", f"{server.place}/models/aaa").status == 200
+    index = call("POST", place_of(server, "http") + "/v2/repository/index", b"{}")
+    assert index.status == 200, index.text
+    assert all(entry.get("state") in (None, "UNAVAILABLE") for entry in index.json()), index.text
+
+
+def test_a_load_that_fails_leaves_nothing(server, folder, tmp_path):
+    broken = unpack(folder, "aaa", config='backend: "none"')
+    outside = unpack(tmp_path / "elsewhere", "bbb")
+    for name, url, status, text in (("aaa", broken, 400, "none"), ("bbb", outside, 400, "does not lie below"),
+                                    ("ccc", folder / "ccc", 400, "No such file"), ("ddd", "/proc/self", 400, "does not lie below")):
+        told = load(server, name, url)
+        assert told.status == status and text in told.json()["error"], told.text
+    assert listed(server) == {}
+    assert call("GET", f"{server.place}/ping").status == 200, "a model that fails is no reason to replace the container"
+    (broken / "config.pbtxt").write_text(models.identity_config("x").replace('name: "x" ', ""))
+    assert load(server, "aaa", broken).status == 200
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"model_name": "a"}', b'{"model_name": "", "url": "/a"}', b'{"model_name": 1, "url": "/a"}',
+                                  b'{"model_name": "%s", "url": "/a"}' % (b"a" * 256), b"[" * 100000])
+def test_requests_that_say_too_little(server, body):
+    told = call("POST", f"{server.place}/models", body)
+    assert told.status == 400 and told.json()["error"], told.text
+    assert call("PUT", f"{server.place}/models", body).status == 405
+
+
+def test_one_of_two_loads_of_a_name_wins(server, folder):
+    url = unpack(folder, "aaa")
+    statuses = []
+    threads = [threading.Thread(target=lambda: statuses.append(load(server, "aaa", url).status)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(statuses) == [200] + [409] * 7
+    check_inference(f"{server.place}/models/aaa/invoke", SAGEMAKER)
+
+
+def test_what_is_loaded_outlives_a_new_instance_of_the_plugin(folder, tmp_path):
+    manifest = edits.read(DEFAULT_MANIFEST.read_text())
+    manifest["plugin"]["control"] = {"use": "control/explicit"}
+    manifest["plugin"]["sagemaker"] = {"use": "frontends/sagemaker", "multi_model": True, "models_directory": str(folder)}
+    path = tmp_path / "atoll.toml"
+    path.write_text(edits.write(manifest))
+    with Server(folder, manifest=path) as server:
+        server.place = f"http://{server.http_address}"
+        assert load(server, "aaa", unpack(folder, "aaa")).status == 200
+        manifest["plugin"]["sagemaker"]["default_model"] = "aaa"
+        path.write_text(edits.write(manifest))
+        server.process.send_signal(signal.SIGHUP)
+        eventually(lambda: call("POST", f"{server.place}/invocations", body_of([1.0], binary=False)[0]).status == 200)
+        eventually(lambda: listed(server) == {"aaa": str(folder / "aaa/model")})
+        check_inference(f"{server.place}/models/aaa/invoke", SAGEMAKER)
+        assert call("DELETE", f"{server.place}/models/aaa").status == 200
+
+
+def test_the_body_of_a_call_is_that_of_the_protocol(server, folder):
+    assert load(server, "aaa", unpack(folder, "aaa")).status == 200
+    body, _ = body_of([1.0], binary=False)
+    assert call("POST", f"{server.place}/models/aaa/invoke", body).status == 200
+    assert call("POST", f"{server.place}/models/aaa/invoke", b"{}").status == 400
