@@ -3,6 +3,8 @@ the page, looks for a metric by name and labels, and of several series takes the
 finds must be of the whole server, with one model as with 10,000."""
 
 import concurrent.futures
+import contextlib
+import json
 import re
 
 import numpy as np
@@ -72,3 +74,39 @@ def test_it_sees_what_waits_whatever_the_number_of_models(tmp_path, count):
                 one.result()
         for path in ("/metrics/summary", "/metrics"):
             eventually(lambda path=path: seen(path) == (0, 0))
+
+
+@contextlib.contextmanager
+def waiting_requests(server):
+    """One fewer than a batch of the model `queue` has; they are answered at the end."""
+    with concurrent.futures.ThreadPoolExecutor(FULL) as pool:
+        sent = [pool.submit(infer, server, "queue") for _ in range(FULL - 1)]
+        try:
+            yield
+        finally:
+            infer(server, "queue")
+            for one in sent:
+                one.result()
+
+
+def test_a_gateway_may_ask_for_the_load_with_each_request(tmp_path):
+    """ORCA: the answer to a request that asks for it has the load in its head; no other has."""
+    models.write_model(tmp_path, "m", models.identity_config("m", max_batch_size=FULL))
+    models.write_model(tmp_path, "queue", models.identity_config("queue", max_batch_size=FULL, extra=QUEUE))
+    body = json.dumps({"inputs": [{"name": "INPUT0", "shape": [1, 2], "datatype": "FP32", "data": [1, 2]}]}).encode()
+    with Server(tmp_path) as server, waiting_requests(server.wait_ready()):
+
+        def told(asked, path="/v2/models/m/infer", content=body):
+            answer = call("POST", f"http://{server.http_address}{path}", content, headers={"Endpoint-Load-Metrics-Format": asked})
+            assert answer.status == 200, answer.text
+            return answer.headers["endpoint-load-metrics"]
+
+        eventually(lambda: json.loads(told("json").removeprefix("JSON ")) ==
+                   {"named_metrics": {"requests_waiting": FULL - 1, "requests_running": 0}})
+        assert told("text") == f"TEXT named_metrics.requests_waiting={FULL - 1}, named_metrics.requests_running=0"
+        for path in ("/v2/models/m/generate", "/v2/models/m/generate_stream"):
+            assert told("text", path, b'{"INPUT0": [1, 2]}').startswith(f"TEXT named_metrics.requests_waiting={FULL - 1}, ")
+        for other in ("", "JSON", "bin", "x" * 1000):
+            assert told(other) is None
+        assert call("GET", f"http://{server.http_address}/v2", headers={"endpoint-load-metrics-format": "json"}).headers.get(
+            "endpoint-load-metrics") is None

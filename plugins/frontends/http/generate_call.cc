@@ -141,9 +141,11 @@ void GenerateCall::flush() noexcept {
   if (channel_ != nullptr && !streams_) {
     if (end) {
       infer_.trace("HTTP_SEND_START");
-      channel_->answer_text(
-          {.http_status = http_status_, .content_type = kJsonType, .retry_after_ms = retry_after_ms()},
-          std::move(texts.front()));
+      channel_->answer_text({.http_status = http_status_,
+                             .content_type = kJsonType,
+                             .extra = load_lines(),
+                             .retry_after_ms = retry_after_ms()},
+                            std::move(texts.front()));
     }
   } else if (channel_ != nullptr && !stream_closed_) {
     answer_stream(std::move(texts), marks != 0);
@@ -159,8 +161,10 @@ void GenerateCall::answer_stream(std::vector<std::string> texts, bool end) noexc
   if (!begun_) {
     begun_ = true;
     infer_.trace("HTTP_SEND_START");
-    channel_->begin_stream(
-        {.http_status = http_status_, .content_type = kEventStreamType, .retry_after_ms = retry_after_ms()});
+    channel_->begin_stream({.http_status = http_status_,
+                            .content_type = kEventStreamType,
+                            .extra = load_lines(),
+                            .retry_after_ms = retry_after_ms()});
   }
   for (std::string& text : texts) {
     if (channel_ != nullptr) channel_->stream(std::move(text));

@@ -248,6 +248,7 @@ void HttpInferCall::send_reply() noexcept {
   if (channel_ != nullptr) {
     sent_ = true;
     infer_.trace("HTTP_SEND_START");
+    if (head_.extra.empty()) head_.extra = load_lines();
     channel_->answer(head_, reply_);
   }
   infer_.done(kAnswerPart);

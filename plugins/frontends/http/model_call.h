@@ -11,6 +11,7 @@
 #include "frontends/common/json/json_output.h"
 #include "frontends/http/call_support.h"
 #include "frontends/http/codec/reply_form.h"
+#include "frontends/http/load_report.h"
 #include "frontends/http/route_table.h"
 #include "frontends/http/thread_context.h"
 
@@ -26,6 +27,7 @@ class ModelCall : public Call, public Posted, protected CallSteps, protected Res
       path_.refuse(unavailable(frontends::messages::kServerExiting));
       return;
     }
+    load_format_ = load_format_of(channel.head().load_format);
     body_ = channel.take_body();
     infer_.memory = channel.take_charge();
     find_model(infer_.memory.cover(InferContext::kRequestBytes + body_.size()));
@@ -62,6 +64,12 @@ class ModelCall : public Call, public Posted, protected CallSteps, protected Res
   }
   void about_to_wait() noexcept final { channel_->keep_head(); }
   void to_own_thread() noexcept final { context_.post(*this); }
+  /// What the answer's head has beside, if its client asked for it. Of the connection's thread.
+  std::string_view load_lines() {
+    if (load_format_ == LoadFormat::kNone) return {};
+    load_line_ = load_line(load_format_, context_.frontend.server.catalog->requests_now());
+    return load_line_;
+  }
 
   ThreadContext& context_;
   InferContext infer_{*this};
@@ -72,6 +80,8 @@ class ModelCall : public Call, public Posted, protected CallSteps, protected Res
   Channel* channel_ = nullptr;  ///< null: the client has gone, or has all it will get
   Route route_;                 ///< valid while run() runs or the request waits, as is the head
   BodyBuffer body_;
+  LoadFormat load_format_ = LoadFormat::kNone;
+  std::string load_line_;  ///< while the answer is sent
 
   // Of the thread that reads the request, then of the one that brings responses.
   InferParts parts_;

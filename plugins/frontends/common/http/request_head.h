@@ -32,6 +32,8 @@ struct RequestHead {
   std::string_view accept_encoding;
   std::string_view traceparent;
   std::string_view tracestate;
+  std::string_view
+      load_format;  ///< in which the client wants the server's load with the answer; empty: it does not
   std::string_view caller;          ///< who sent it, as access control found; empty: not known
   CallerIdentityPtr identity;       ///< what that one may do; null: there are no identities
   std::vector<HeaderField> fields;  ///< all of them, in order

@@ -136,6 +136,7 @@ class RequestParser::Beast {
       return once(name);
     }
     if (boost::beast::iequals(text, "traceparent")) head->traceparent = value;
+    if (boost::beast::iequals(text, "endpoint-load-metrics-format")) head->load_format = value;
     if (boost::beast::iequals(text, "tracestate")) head->tracestate = value;
     return true;
   }
