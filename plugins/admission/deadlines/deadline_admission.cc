@@ -218,7 +218,7 @@ Result<AdmissionOutcome> DeadlineAdmission::ask(Request& request, uint64_t /*pri
 void DeadlineAdmission::collect(MetricSink& sink) const noexcept {
   struct Row {
     std::string model, version, device;
-    double taken, refused, waiting, single_s;
+    double taken, refused, executed, waiting, single_s;
   };
   std::vector<Row> rows;
   std::vector<std::pair<std::string, double>> devices;
@@ -229,7 +229,8 @@ void DeadlineAdmission::collect(MetricSink& sink) const noexcept {
         std::lock_guard lock(entry->place.mutex);
         const Line& line = entry->line;
         rows.push_back({line.model, cat(line.version), entry->place.name, static_cast<double>(line.taken),
-                        static_cast<double>(line.refused), static_cast<double>(line.weight),
+                        static_cast<double>(line.refused), static_cast<double>(line.executed),
+                        static_cast<double>(line.weight),
                         static_cast<double>(line.cost_ns(1)) / 1e9});
       }
     }
@@ -249,11 +250,13 @@ void DeadlineAdmission::collect(MetricSink& sink) const noexcept {
          MetricKind::kCounter, &Row::taken);
   family("atoll_deadlines_requests_refused_total", "Requests that could not be answered in time",
          MetricKind::kCounter, &Row::refused);
+  family("atoll_deadlines_executions_total", "Executions of the model that have ended", MetricKind::kCounter,
+         &Row::executed);
   family("atoll_deadlines_waiting_requests", "Batch weights that wait for an execution", MetricKind::kGauge,
          &Row::waiting);
   family("atoll_deadlines_single_execution_seconds", "What a batch of one is expected to take",
          MetricKind::kGauge, &Row::single_s);
-  sink.family("atoll_deadlines_executions", "Executions that run on the device", MetricKind::kGauge);
+  sink.family("atoll_deadlines_running_executions", "Executions that run on the device", MetricKind::kGauge);
   for (const auto& [name, running] : devices) {
     MetricLabel labels[] = {{"device", name}};
     sink.sample(labels, running);

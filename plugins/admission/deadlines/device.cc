@@ -150,6 +150,7 @@ void Device::give_back(Runner& runner, bool executed, int64_t now_ns) noexcept {
   if (executed && runner.size != 0 && is_news) {
     runner.line->profile.add(runner.size, static_cast<int64_t>(runner.done_ns));
   }
+  runner.line->executed += executed;
   runner.is_forming = false;
   runner.state = Runner::State::kIdle;
   --runner.line->running;

@@ -78,6 +78,7 @@ class Line {
   int64_t asking_since_ns = 0;                      ///< the first of those that wait
   uint32_t plan_index = 0;                          ///< scratch of the plan
   uint64_t taken = 0, refused = 0;                  ///< requests with a deadline
+  uint64_t executed = 0;                            ///< batches
 
  private:
   const int64_t patience_ns_;

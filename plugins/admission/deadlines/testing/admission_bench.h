@@ -21,7 +21,7 @@ inline ModelInfo named_model(std::string name) {
   return info;
 }
 
-class AdmissionBench : private AdmissionListener {
+class AdmissionBench : public AdmissionListener {
  public:
   static constexpr int64_t kExecutionNs = 10 * kNsPerMs;
   static constexpr int kExecutions = 8;
