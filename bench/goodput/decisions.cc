@@ -53,7 +53,8 @@ class Decisions final : private AdmissionListener, private AdmissionWaiter {
     test::TestRequest request;
     AdmissionTicket ticket;
     for (int i = 0; i < kDecisions; ++i) {
-      request->model = models_[waiting + 1 + static_cast<uint32_t>(i) % (kDecisionModels - waiting - 1)].get();
+      request->model =
+          models_[waiting + 1 + static_cast<uint32_t>(i) % (kDecisionModels - waiting - 1)].get();
       request->times.start_ns = clock_.now_ns();
       request->times.deadline_ns = i % 2 == 0 ? 0 : clock_.now_ns() + 3 * kNsPerMs;
       const auto begun = std::chrono::steady_clock::now();
@@ -61,8 +62,9 @@ class Decisions final : private AdmissionListener, private AdmissionWaiter {
       const auto took = std::chrono::steady_clock::now() - begun;
       (is_taken ? taken : refused).push_back(std::chrono::nanoseconds(took).count());
     }
-    std::printf("decision with %u models, requests waiting in %u: taken p50 %.1f us p99 %.1f us, refused p50 %.1f us p99 %.1f us\n",
-                kDecisionModels, waiting, at(taken, 0.5), at(taken, 0.99), at(refused, 0.5), at(refused, 0.99));
+    std::printf(
+        "decision with %u models, requests waiting in %u: taken p50 %.1f us p99 %.1f us, refused p50 %.1f us p99 %.1f us\n",
+        kDecisionModels, waiting, at(taken, 0.5), at(taken, 0.99), at(refused, 0.5), at(refused, 0.99));
     for (uint32_t i = 1; i <= waiting; ++i) {
       (void)instances_[i]->withdraw();
       instances_[i]->left(0);
@@ -76,7 +78,8 @@ class Decisions final : private AdmissionListener, private AdmissionWaiter {
   static double at(std::vector<int64_t>& values, double share) {
     if (values.empty()) return 0;
     std::sort(values.begin(), values.end());
-    return static_cast<double>(values[static_cast<size_t>(share * static_cast<double>(values.size() - 1))]) / 1e3;
+    return static_cast<double>(values[static_cast<size_t>(share * static_cast<double>(values.size() - 1))]) /
+           1e3;
   }
 
   test::FakeClock clock_;

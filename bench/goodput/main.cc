@@ -73,8 +73,8 @@ std::vector<double> baseline(Sharing sharing, const Extent& extent) {
       rates.push_back(rate_of(alone(sharing, target), extent, seed));
       best[seed - 1] = std::max(best[seed - 1], rates.back());
     }
-    std::printf("  each model by itself, latency target %.1f of the limit: %.3f requests/s (median)\n", target,
-                median(rates));
+    std::printf("  each model by itself, latency target %.1f of the limit: %.3f requests/s (median)\n",
+                target, median(rates));
   }
   return best;
 }
@@ -86,9 +86,10 @@ void compare(const char* name, Sharing sharing, uint32_t executions, const std::
     rates.push_back(rate_of(with_deadlines(sharing, executions), extent, seed));
     ratios.push_back(rates.back() / baselines[seed - 1]);
   }
-  std::printf("%s SLO %g CV %g, executions = %u, %llu seeds: %.3f requests/s instead of %.3f, worst seed %.2f, median %.2fx\n",
-              name, kSlo, kVariation, executions, static_cast<unsigned long long>(extent.seeds), median(rates),
-              median(baselines), *std::min_element(ratios.begin(), ratios.end()), median(ratios));
+  std::printf(
+      "%s SLO %g CV %g, executions = %u, %llu seeds: %.3f requests/s instead of %.3f, worst seed %.2f, median %.2fx\n",
+      name, kSlo, kVariation, executions, static_cast<unsigned long long>(extent.seeds), median(rates),
+      median(baselines), *std::min_element(ratios.begin(), ratios.end()), median(ratios));
   std::fflush(stdout);
 }
 
@@ -107,8 +108,9 @@ void shares(const Extent& extent) {
       one.push_back(run_device(models, arrivals, with_deadlines(Sharing::kEqual, 1)).share());
       two.push_back(run_device(models, arrivals, with_deadlines(Sharing::kEqual, 2)).share());
     }
-    std::printf("  %4.0f requests/s: %.4f in time by themselves, %.4f with executions = 1, %.4f with executions = 2\n",
-                rate, median(by_themselves), median(one), median(two));
+    std::printf(
+        "  %4.0f requests/s: %.4f in time by themselves, %.4f with executions = 1, %.4f with executions = 2\n",
+        rate, median(by_themselves), median(one), median(two));
   }
 }
 
@@ -119,8 +121,10 @@ void explain(const Extent& extent, bool is_quick) {
       "to 64. %g s, or as long as %g requests take. A warm-up, which is not counted, shows both sides what executions take.\n",
       kModels, extent.seconds, extent.requests);
   if (!is_quick) return;
-  std::printf("Shortened: %llu seeds instead of 5, %g s instead of 600, %g requests instead of 5000, rates in steps of %.0f %% instead of 5 %%.\n",
-              static_cast<unsigned long long>(extent.seeds), extent.seconds, extent.requests, (extent.step - 1) * 100);
+  std::printf(
+      "Shortened: %llu seeds instead of 5, %g s instead of 600, %g requests instead of 5000, rates in steps of %.0f %% instead of 5 %%.\n",
+      static_cast<unsigned long long>(extent.seeds), extent.seconds, extent.requests,
+      (extent.step - 1) * 100);
 }
 
 int run(bool is_quick) {

@@ -1,4 +1,4 @@
-"""admission/deadlines as a client sees it: who can not be in time is refused at once, and everybody else is served."""
+"""admission/deadlines as a client sees it: who cannot be in time is refused at once, and everybody else is served."""
 
 import json
 import re

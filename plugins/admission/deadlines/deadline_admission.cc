@@ -203,7 +203,7 @@ Result<AdmissionOutcome> DeadlineAdmission::ask(Request& request, uint64_t /*pri
   int64_t busy_ns = INT64_MAX;
   for (const std::shared_ptr<Entry>& entry : *entries) {
     std::lock_guard lock(entry->place.mutex);
-    const Verdict verdict =
+    const OfferOutcome verdict =
         entry->place.device.offer(entry->line, entry->line.waiting_of(waiting), clock_.now_ns());
     if (verdict.is_taken) return AdmissionOutcome::kAdmitted;
     busy_ns = std::min(busy_ns, verdict.busy_ns);
@@ -230,8 +230,7 @@ void DeadlineAdmission::collect(MetricSink& sink) const noexcept {
         const Line& line = entry->line;
         rows.push_back({line.model, cat(line.version), entry->place.name, static_cast<double>(line.taken),
                         static_cast<double>(line.refused), static_cast<double>(line.executed),
-                        static_cast<double>(line.weight),
-                        static_cast<double>(line.cost_ns(1)) / 1e9});
+                        static_cast<double>(line.weight), static_cast<double>(line.cost_ns(1)) / 1e9});
       }
     }
     for (const auto& [name, place] : places_) {

@@ -19,7 +19,7 @@
 
 namespace atl::deadlines {
 
-struct Settings {
+struct DeadlineSettings {
   PlanRules rules;
   int64_t patience_ns = kNsPerSecond;  ///< after which requests without deadline come before others
 };
@@ -27,7 +27,7 @@ struct Settings {
 /// A lock for each device, held for a plan of what waits for it.
 class DeadlineAdmission final : public ExecutionAdmission, public RequestAdmission, public MetricSource {
  public:
-  DeadlineAdmission(const Settings& settings, Clock& clock) : settings_(settings), clock_(clock) {}
+  DeadlineAdmission(const DeadlineSettings& settings, Clock& clock) : settings_(settings), clock_(clock) {}
   DeadlineAdmission(const DeadlineAdmission&) = delete;
   DeadlineAdmission& operator=(const DeadlineAdmission&) = delete;
   virtual ~DeadlineAdmission() = default;
@@ -83,7 +83,7 @@ class DeadlineAdmission final : public ExecutionAdmission, public RequestAdmissi
   std::shared_ptr<const Entries> entries_of(KeyView key) const noexcept;
   static void notify(AdmittedList& admitted) noexcept;
 
-  const Settings settings_;
+  const DeadlineSettings settings_;
   Clock& clock_;
   mutable std::shared_mutex mutex_;  // guards what follows; taken before a place's
   std::map<std::string, Place, std::less<>> places_;

@@ -49,7 +49,7 @@ void Device::begin_plan(int64_t now_ns, const Runner* except) {
   }
 }
 
-uint32_t Device::count_late(Line& line, const Waiting* newcomer, int64_t now_ns, uint32_t most) {
+uint32_t Device::count_late(Line& line, const QueuedRequest* newcomer, int64_t now_ns, uint32_t most) {
   begin_plan(now_ns, nullptr);
   bool has_line = false;
   for (Line* one : active_) {
@@ -62,7 +62,7 @@ uint32_t Device::count_late(Line& line, const Waiting* newcomer, int64_t now_ns,
   return plan_.count_late(most);
 }
 
-Verdict Device::offer(Line& line, const Waiting& newcomer, int64_t now_ns) {
+OfferOutcome Device::offer(Line& line, const QueuedRequest& newcomer, int64_t now_ns) {
   if (!newcomer.is_bound || !line.profile.known()) return {};
   progress(now_ns);
   ++line.taken;
@@ -75,7 +75,7 @@ Verdict Device::offer(Line& line, const Waiting& newcomer, int64_t now_ns) {
   return {false, busy_ns};
 }
 
-void Device::arrived(Line& line, const Waiting& waiting, int64_t now_ns, AdmittedList& admitted) {
+void Device::arrived(Line& line, const QueuedRequest& waiting, int64_t now_ns, AdmittedList& admitted) {
   line.push(waiting);
   activate(line);
   settle(now_ns, admitted);

@@ -34,7 +34,7 @@ struct Runner {
 using AdmittedList = IntrusiveList<Runner, &Runner::next_admitted>;
 
 /// What becomes of a request.
-struct Verdict {
+struct OfferOutcome {
   bool is_taken = true;
   /// If not: how long until the device has done what it has.
   int64_t busy_ns = 0;
@@ -53,9 +53,9 @@ class Device {
   void remove(Runner& runner, int64_t now_ns, AdmittedList& admitted) noexcept;
 
   /// A request that is not in its line yet. It is taken if it, and whoever was taken before, will be in time.
-  Verdict offer(Line& line, const Waiting& newcomer, int64_t now_ns);
+  OfferOutcome offer(Line& line, const QueuedRequest& newcomer, int64_t now_ns);
   /// It is in the line now, and others may have to hurry.
-  void arrived(Line& line, const Waiting& waiting, int64_t now_ns, AdmittedList& admitted);
+  void arrived(Line& line, const QueuedRequest& waiting, int64_t now_ns, AdmittedList& admitted);
   /// Requests left without being executed. \param weight  that still waits
   void left(Line& line, uint64_t weight) noexcept;
 
@@ -73,7 +73,7 @@ class Device {
  private:
   void progress(int64_t now_ns) noexcept;
   void begin_plan(int64_t now_ns, const Runner* except);
-  uint32_t count_late(Line& line, const Waiting* newcomer, int64_t now_ns, uint32_t most);
+  uint32_t count_late(Line& line, const QueuedRequest* newcomer, int64_t now_ns, uint32_t most);
   void settle(int64_t now_ns, AdmittedList& admitted);
   bool is_forming() const noexcept;
   void admit(Runner& runner, const PlannedStart& start, AdmittedList& admitted);
@@ -83,11 +83,11 @@ class Device {
   void activate(Line& line);
   void deactivate(Line& line) noexcept;
 
-  Plan plan_;
-  std::vector<Line*> active_;         ///< something waits in them; in the order in which they came
-  std::vector<Runner*> asking_;       ///< in the order in which they asked
-  std::vector<Runner*> running_;      ///< admitted
-  std::vector<Waiting> unannounced_;  ///< scratch: of lines that nobody says anything of
+  DevicePlan plan_;
+  std::vector<Line*> active_;               ///< something waits in them; in the order in which they came
+  std::vector<Runner*> asking_;             ///< in the order in which they asked
+  std::vector<Runner*> running_;            ///< admitted
+  std::vector<QueuedRequest> unannounced_;  ///< scratch: of lines that nobody says anything of
   int64_t last_ns_ = 0;
 };
 

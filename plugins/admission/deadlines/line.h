@@ -14,7 +14,7 @@ namespace atl::deadlines {
 inline constexpr int64_t kNever = INT64_MAX;
 
 /// One request in a line.
-struct Waiting {
+struct QueuedRequest {
   int64_t deadline_ns = kNever;
   /// It is to be answered until then. Otherwise it has no deadline, and this is when it comes before others.
   bool is_bound = false;
@@ -36,20 +36,20 @@ class Line {
 
   /// What an execution of a batch takes by itself, with a margin for how much executions vary; 0: not known.
   int64_t cost_ns(uint32_t size) const noexcept { return profile.known() ? profile.estimate_ns(size) : 0; }
-  /// Whether a single request can be in time at all. Where it can not, the target means nothing.
+  /// Whether a single request can be in time at all. Where it cannot, the target means nothing.
   bool can_meet_target() const noexcept {
     return target_ns != 0 && (!profile.known() || cost_ns(1) <= target_ns);
   }
-  Waiting waiting_of(const WaitingRequest& request) const noexcept {
+  QueuedRequest waiting_of(const WaitingRequest& request) const noexcept {
     int64_t deadline_ns = request.deadline_ns == 0 ? kNever : request.deadline_ns;
     if (can_meet_target()) deadline_ns = std::min(deadline_ns, request.since_ns + target_ns);
     if (deadline_ns != kNever) return {deadline_ns, true, request.weight};
     return {request.since_ns + patience_ns_, false, request.weight};
   }
   /// Of a request that nobody has announced.
-  Waiting unannounced(int64_t since_ns) const noexcept { return {since_ns + patience_ns_, false, 1}; }
+  QueuedRequest unannounced(int64_t since_ns) const noexcept { return {since_ns + patience_ns_, false, 1}; }
 
-  void push(const Waiting& waiting) {
+  void push(const QueuedRequest& waiting) {
     queue.push_back(waiting);
     weight += waiting.weight;
   }
@@ -57,7 +57,7 @@ class Line {
   int64_t pop(uint64_t much) noexcept {
     int64_t deadline_ns = kNever;
     while (much != 0 && !queue.empty()) {
-      const Waiting front = queue.front();
+      const QueuedRequest front = queue.front();
       queue.pop_front();
       if (front.is_bound) deadline_ns = std::min(deadline_ns, front.deadline_ns);
       much -= std::min<uint64_t>(much, front.weight);
@@ -71,7 +71,7 @@ class Line {
   const int64_t target_ns;  ///< 0: none
   const uint32_t size_max;
   ExecutionModel profile;
-  std::deque<Waiting> queue;
+  std::deque<QueuedRequest> queue;
   uint64_t weight = 0;                              ///< of the queue
   uint32_t instances = 0, asking = 0, running = 0;  ///< those that there are, wait for admission, execute
   bool is_active = false;                           ///< in the device's list of lines that something waits in

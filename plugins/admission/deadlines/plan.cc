@@ -5,38 +5,38 @@
 #include <cmath>
 
 namespace atl::deadlines {
-void Plan::begin(int64_t now_ns) noexcept {
+void DevicePlan::begin(int64_t now_ns) noexcept {
   now_ns_ = now_ns;
   late_ = 0;
   rows_.clear();
   runs_.clear();
 }
 
-void Plan::add_line(Line& line, uint32_t free) {
+void DevicePlan::add_line(Line& line, uint32_t free) {
   line.plan_index = static_cast<uint32_t>(rows_.size());
   rows_.push_back({&line, nullptr, 0, free, line.cost_ns(1)});
 }
 
-void Plan::add_newcomer(const Line& line, const Waiting& newcomer) noexcept {
+void DevicePlan::add_newcomer(const Line& line, const QueuedRequest& newcomer) noexcept {
   rows_[line.plan_index].newcomer = &newcomer;
 }
 
-const Waiting* Plan::at(const Row& row, size_t index) noexcept {
-  const std::deque<Waiting>& queue = row.line->queue;
+const QueuedRequest* DevicePlan::at(const Row& row, size_t index) noexcept {
+  const std::deque<QueuedRequest>& queue = row.line->queue;
   if (index < queue.size()) return &queue[index];
   return index == queue.size() ? row.newcomer : nullptr;
 }
 
-int64_t Plan::ends_ns(double work_ns, double factor) const noexcept {
+int64_t DevicePlan::ends_ns(double work_ns, double factor) const noexcept {
   return now_ns_ + static_cast<int64_t>(work_ns * factor);
 }
 
 /// Until when the device must be free again for the first ones of the other lines.
-int64_t Plan::bound_of_others(const Row& row) const noexcept {
+int64_t DevicePlan::bound_of_others(const Row& row) const noexcept {
   int64_t bound_ns = kNever;
   for (const Row& other : rows_) {
     if (&other == &row || other.free == 0) continue;
-    const Waiting* first = front(other);
+    const QueuedRequest* first = front(other);
     if (first == nullptr || !first->is_bound) continue;
     const int64_t latest_ns = first->deadline_ns - other.cost_one_ns;
     if (latest_ns >= now_ns_) bound_ns = std::min(bound_ns, latest_ns);
@@ -44,12 +44,12 @@ int64_t Plan::bound_of_others(const Row& row) const noexcept {
   return bound_ns;
 }
 
-Plan::Choice Plan::choose(const Row& row) const noexcept {
+DevicePlan::Choice DevicePlan::choose(const Row& row) const noexcept {
   const double factor = static_cast<double>(runs_.size() + 1);
   const int64_t bound_ns = bound_of_others(row);
   Choice choice;
   for (size_t i = row.taken;; ++i) {
-    const Waiting* one = at(row, i);
+    const QueuedRequest* one = at(row, i);
     if (one == nullptr) break;
     if (one->is_bound && ends_ns(static_cast<double>(row.cost_one_ns), factor) > one->deadline_ns) {
       if (choice.size != 0) break;
@@ -75,7 +75,7 @@ Plan::Choice Plan::choose(const Row& row) const noexcept {
 }
 
 /// Whether those that run, and one more, end in time if they share the device.
-bool Plan::harms_nobody(double work_ns, int64_t deadline_ns) const noexcept {
+bool DevicePlan::harms_nobody(double work_ns, int64_t deadline_ns) const noexcept {
   std::array<PlannedRun, kRunsMax> all;
   size_t count = 0;
   for (const PlannedRun& run : runs_) all[count++] = run;
@@ -91,26 +91,26 @@ bool Plan::harms_nobody(double work_ns, int64_t deadline_ns) const noexcept {
   return true;
 }
 
-int64_t Plan::first_end_ns() const noexcept {
+int64_t DevicePlan::first_end_ns() const noexcept {
   double least_ns = INFINITY;
   for (const PlannedRun& run : runs_) least_ns = std::min(least_ns, run.left_ns);
   return ends_ns(least_ns, static_cast<double>(runs_.size()));
 }
 
 /// Whether it has to begin beside those that run, and may.
-bool Plan::may_join(const Row& row, int64_t first_end_ns) const noexcept {
-  const Waiting& first = *front(row);
+bool DevicePlan::may_join(const Row& row, int64_t first_end_ns) const noexcept {
+  const QueuedRequest& first = *front(row);
   if (!first.is_bound || row.cost_one_ns == 0) return false;
   if (first_end_ns + row.cost_one_ns <= first.deadline_ns) return false;
   return harms_nobody(static_cast<double>(row.cost_one_ns), first.deadline_ns);
 }
 
-Plan::Row* Plan::choose_row() noexcept {
+DevicePlan::Row* DevicePlan::choose_row() noexcept {
   if (runs_.size() >= rules_.executions) return nullptr;
   const int64_t end_ns = runs_.empty() ? 0 : first_end_ns();
   Row* chosen = nullptr;
   for (Row& row : rows_) {
-    const Waiting* first = row.free == 0 ? nullptr : front(row);
+    const QueuedRequest* first = row.free == 0 ? nullptr : front(row);
     if (first == nullptr) continue;
     if (chosen != nullptr && front(*chosen)->deadline_ns <= first->deadline_ns) continue;
     if (runs_.empty() || may_join(row, end_ns)) chosen = &row;
@@ -118,24 +118,24 @@ Plan::Row* Plan::choose_row() noexcept {
   return chosen;
 }
 
-PlannedStart Plan::next() noexcept {
+PlannedStart DevicePlan::next() noexcept {
   Row* row = choose_row();
   if (row == nullptr) return {};
   const Choice choice = choose(*row);
   return {row->line, std::max(1u, choice.size), choice.work_ns, choice.deadline_ns};
 }
 
-PlannedStart Plan::size_for(Line& line) noexcept {
+PlannedStart DevicePlan::size_for(Line& line) noexcept {
   const Choice choice = choose(rows_[line.plan_index]);
   return {&line, std::max(1u, choice.size), choice.work_ns, choice.deadline_ns};
 }
 
 /// An instance of that line, if something waits in it.
-void Plan::free_one(const Line& line) noexcept {
+void DevicePlan::free_one(const Line& line) noexcept {
   if (line.plan_index < rows_.size() && rows_[line.plan_index].line == &line) ++rows_[line.plan_index].free;
 }
 
-void Plan::advance() noexcept {
+void DevicePlan::advance() noexcept {
   double least_ns = INFINITY;
   for (const PlannedRun& run : runs_) least_ns = std::min(least_ns, run.left_ns);
   now_ns_ = ends_ns(least_ns, static_cast<double>(runs_.size()));
@@ -148,7 +148,7 @@ void Plan::advance() noexcept {
   });
 }
 
-uint32_t Plan::count_late(uint32_t most) noexcept {
+uint32_t DevicePlan::count_late(uint32_t most) noexcept {
   while (late_ <= most) {
     if (Row* row = choose_row(); row != nullptr) {
       const Choice choice = choose(*row);

@@ -43,10 +43,10 @@ struct PlannedStart {
 };
 
 /// Scratch that is filled from the device's state, asked, and filled anew. Not thread safe.
-class Plan {
+class DevicePlan {
  public:
   /// \param rules  at most kRunsMax executions
-  explicit Plan(PlanRules rules) noexcept : rules_(rules) {}
+  explicit DevicePlan(PlanRules rules) noexcept : rules_(rules) {}
 
   void begin(int64_t now_ns) noexcept;
   /// \param free  instances of it that could execute
@@ -54,7 +54,7 @@ class Plan {
   /// Fewer than kRunsMax.
   void add_run(const PlannedRun& run) { runs_.push_back(run); }
   /// A request that is not in its line yet. The line has been added.
-  void add_newcomer(const Line& line, const Waiting& newcomer) noexcept;
+  void add_newcomer(const Line& line, const QueuedRequest& newcomer) noexcept;
 
   /// What begins now.
   PlannedStart next() noexcept;
@@ -68,7 +68,7 @@ class Plan {
  private:
   struct Row {
     Line* line;
-    const Waiting* newcomer;
+    const QueuedRequest* newcomer;
     size_t taken;  ///< requests, from the front
     uint32_t free;
     int64_t cost_one_ns;
@@ -79,8 +79,8 @@ class Plan {
     int64_t deadline_ns = kNever;
     double work_ns = 0;
   };
-  static const Waiting* at(const Row& row, size_t index) noexcept;
-  static const Waiting* front(const Row& row) noexcept { return at(row, row.taken); }
+  static const QueuedRequest* at(const Row& row, size_t index) noexcept;
+  static const QueuedRequest* front(const Row& row) noexcept { return at(row, row.taken); }
   int64_t ends_ns(double work_ns, double factor) const noexcept;
   int64_t first_end_ns() const noexcept;
   int64_t bound_of_others(const Row& row) const noexcept;

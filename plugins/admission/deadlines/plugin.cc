@@ -1,4 +1,4 @@
-/// admission/deadlines: requests that can not be answered in time are refused, executions are ordered by deadline.
+/// admission/deadlines: requests that cannot be answered in time are refused, executions are ordered by deadline.
 #include "atoll/core/plugin.h"
 
 #include <optional>
@@ -13,7 +13,7 @@ class DeadlinesPlugin final : public Plugin, public MetricSource {
   explicit DeadlinesPlugin(Host& host) : host_(host) {}
 
   Status init() override {
-    Settings settings;
+    DeadlineSettings settings;
     settings.rules.executions = static_cast<uint32_t>(host_.options().get_int("executions"));
     settings.patience_ns = host_.options().get_duration_ns("patience");
     admission_.emplace(settings, host_.clock());

@@ -49,7 +49,7 @@ class DeviceSimulation {
   bool arrive(size_t model, int64_t deadline_ns = 0, uint32_t weight = 1) {
     Served& served = *served_[model];
     const WaitingRequest request{now_ns_, deadline_ns, weight};
-    const Waiting waiting = served.line.waiting_of(request);
+    const QueuedRequest waiting = served.line.waiting_of(request);
     ++outcome.offered;
     if (!device_.offer(served.line, waiting, now_ns_).is_taken) {
       ++outcome.refused;
@@ -90,7 +90,7 @@ class DeviceSimulation {
  private:
   struct Queued {
     int64_t since_ns;
-    Waiting waiting;
+    QueuedRequest waiting;
   };
   struct Served {
     Served(const Model& its_model, const ExecutionDemand& demand, int64_t patience_ns)
@@ -138,7 +138,7 @@ class DeviceSimulation {
     Served& served = served_of(runner);
     const ExecutionGrant grant = device_.grant(runner, now_ns_);
     while (!served.queue.empty()) {
-      const Waiting& first = served.queue.front().waiting;
+      const QueuedRequest& first = served.queue.front().waiting;
       if (!first.is_bound || grant.ends_ns == 0 || grant.ends_ns <= first.deadline_ns) break;
       served.queue.pop_front();
       ++outcome.dropped;

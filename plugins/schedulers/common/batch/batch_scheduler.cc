@@ -56,7 +56,7 @@ void BatchScheduler::expire(int64_t now_ns) noexcept {
 
 /// Admission that decides by what waits knows so.
 void BatchScheduler::tell_left() noexcept {
-  if (dispatcher_.follows_queue()) dispatcher_.left(queue_.total_weight());
+  if (dispatcher_.admissions().follows_queue()) dispatcher_.admissions().left(queue_.total_weight());
 }
 
 void BatchScheduler::run_at_once(Request& request, InstanceSlot& slot, InstanceSlot** due) {
@@ -77,7 +77,7 @@ BatchScheduler::Admission BatchScheduler::admit(Request& request, int64_t now_ns
   }
   expire(now_ns);
   // Admission that knows the queues of all models has admitted it.
-  const bool asks_tuner = settings_.tuner != nullptr && !dispatcher_.follows_queue();
+  const bool asks_tuner = settings_.tuner != nullptr && !dispatcher_.admissions().follows_queue();
   if (asks_tuner && !settings_.tuner->admit(request, load(now_ns))) return Admission::kTooLate;
   bool waits_for_others = settings_.tuner != nullptr || settings_.strategy != nullptr ||
                           settings_.rules.delay_ns != 0 || settings_.hold_until != 0;
@@ -89,10 +89,10 @@ BatchScheduler::Admission BatchScheduler::admit(Request& request, int64_t now_ns
   }
   if (!queue_.push(request, now_ns)) return Admission::kQueueFull;
   former_.arrived(request);
-  if (dispatcher_.follows_queue()) dispatcher_.arrived(request);
+  if (dispatcher_.admissions().follows_queue()) dispatcher_.admissions().arrived(request);
   fill_idle_instances(now_ns, due);
   if (!queue_.contains(request)) return Admission::kTaken;
-  if ((request.call_flags & kCallerHoldsResources) != 0) dispatcher_.insist();
+  if ((request.call_flags & kCallerHoldsResources) != 0) dispatcher_.admissions().insist();
   if (!waiting_.listen(request)) {
     queue_.remove(request);
     ++taken_;
@@ -120,7 +120,7 @@ void BatchScheduler::fill_idle_instances(int64_t now_ns, InstanceSlot** due) {
 
 void BatchScheduler::set_window() {
   if (settings_.tuner == nullptr) return;
-  if (dispatcher_.follows_queue()) return former_.set_window(settings_.rules.size_max, 0);
+  if (dispatcher_.admissions().follows_queue()) return former_.set_window(settings_.rules.size_max, 0);
   const BatchTuner::Window window = settings_.tuner->window();
   former_.set_window(window.size_max, accepting_ ? window.delay_ns : 0);
 }
@@ -129,8 +129,8 @@ void BatchScheduler::set_window() {
 BatchDecision BatchScheduler::granted(const InstanceSlot& slot, const BatchDecision& due,
                                       int64_t* ends_ns) noexcept {
   *ends_ns = 0;
-  if (!dispatcher_.follows_queue()) return due;
-  const ExecutionGrant grant = dispatcher_.grant(slot);
+  if (!dispatcher_.admissions().follows_queue()) return due;
+  const ExecutionGrant grant = dispatcher_.admissions().grant(slot.index());
   *ends_ns = grant.ends_ns;
   return former_.part_of(due, std::max(grant.batch_size_max, queue_.front()->batch_weight()));
 }
@@ -163,7 +163,8 @@ bool BatchScheduler::fill(InstanceSlot& slot, int64_t now_ns) {
       if (order_ != nullptr) order_->reserve(request);
       slot.add(request);
     }
-    if (dispatcher_.follows_queue()) dispatcher_.begins(slot, queue_.total_weight());
+    if (dispatcher_.admissions().follows_queue())
+      dispatcher_.admissions().begins(slot.index(), slot.total_batch_size(), queue_.total_weight());
     if (queue_.empty()) dispatcher_.nothing_due();
     return true;
   }
@@ -171,7 +172,7 @@ bool BatchScheduler::fill(InstanceSlot& slot, int64_t now_ns) {
 
 bool BatchScheduler::in_time(const Request& request, uint32_t batch_size, int64_t ends_ns,
                              int64_t now_ns) noexcept {
-  if (!dispatcher_.follows_queue()) return settings_.tuner->in_time(request, batch_size, now_ns);
+  if (!dispatcher_.admissions().follows_queue()) return settings_.tuner->in_time(request, batch_size, now_ns);
   return ends_ns == 0 || settings_.tuner->ends_in_time(request, ends_ns);
 }
 

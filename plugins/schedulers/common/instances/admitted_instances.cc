@@ -42,6 +42,7 @@ bool AdmittedInstances::let_go(uint32_t index, bool executed) noexcept {
 }
 
 void AdmittedInstances::insist() noexcept {
+  if (waiting_ == 0) return;
   for (uint32_t i = 0; i < states_.size(); ++i) {
     if (states_[i] == State::kWaiting) return admissions_[i]->insist();
   }

@@ -32,13 +32,17 @@ class AdmittedInstances {
 
   bool active() const noexcept { return !admissions_.empty(); }
   bool anybody_waits() const noexcept { return waiting_ != 0; }
-  /// Whether the admission is to know what waits, and says how large batches may be.
+  /// Whether the admission is to know what waits, and says how large batches may be: by the next four.
   bool follows_queue() const noexcept { return follows_queue_; }
+  /// A request has come to wait, before admit() for it.
   void arrived(const Request& request) noexcept {
     admissions_[0]->arrived(waiting_request(request, request.times.queue_start_ns));
   }
+  /// Requests have left without being executed. \param weight  of those that still wait
   void left(uint64_t weight) noexcept { admissions_[0]->left(weight); }
+  /// What the batch of one that was admitted may be.
   ExecutionGrant grant(uint32_t index) noexcept { return admissions_[index]->grant(); }
+  /// It has its batch. \param weight  of those that still wait
   void begins(uint32_t index, uint32_t batch_size, uint64_t weight) noexcept {
     admissions_[index]->begins(batch_size, weight);
   }
@@ -51,7 +55,7 @@ class AdmittedInstances {
   bool admit(uint32_t index, void* context, bool executed, bool insists) noexcept;
   /// It has nothing to execute. \returns false if that is because it waits to be admitted: it is not idle.
   bool let_go(uint32_t index, bool executed) noexcept;
-  /// If any waits, one is admitted whatever there is.
+  /// A request has come that must not wait for resources. If any waits, one is admitted whatever there is.
   void insist() noexcept;
   /// Nobody needs to wait any more. `idle(index)` is called for each that did and is not admitted yet.
   template <class Idle>

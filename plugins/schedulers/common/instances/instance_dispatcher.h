@@ -149,24 +149,10 @@ class InstanceDispatcher final : private AdmissionListener {
   bool admit(InstanceSlot& slot, bool insists) noexcept {
     return !admissions_.active() || ask_for(slot, insists);
   }
-  /// Whether admission is to know what waits, and says how large batches may be: then it is told by the next four.
-  bool follows_queue() const noexcept { return admissions_.follows_queue(); }
-  /// A request has come to wait, before admit() for it.
-  void arrived(const Request& request) noexcept { admissions_.arrived(request); }
-  /// Requests have left without being executed. \param weight  of those that still wait
-  void left(uint64_t weight) noexcept { admissions_.left(weight); }
-  /// What the batch of a slot that was admitted may be.
-  ExecutionGrant grant(const InstanceSlot& slot) noexcept { return admissions_.grant(slot.index_); }
-  /// The slot has its batch. \param weight  of those that still wait
-  void begins(const InstanceSlot& slot, uint64_t weight) noexcept {
-    admissions_.begins(slot.index_, slot.total_batch_size_, weight);
-  }
   /// Whether whatever is idle takes any batch: none waits for admission or room, ever.
   bool takes_all() const noexcept { return takes_all_; }
-  /// A request that must not wait for resources has come to wait.
-  void insist() noexcept {
-    if (admissions_.anybody_waits()) admissions_.insist();
-  }
+  /// For what the admission is to know of the queue, and what it says of batches.
+  AdmittedInstances& admissions() noexcept { return admissions_; }
   /// No batch is due: whoever waits for admission need not.
   void nothing_due() noexcept {
     if (admissions_.anybody_waits()) withdraw_all();

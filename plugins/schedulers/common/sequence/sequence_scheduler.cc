@@ -111,7 +111,7 @@ Sequence* SequenceScheduler::add_to_sequence(Request& request, int64_t now_ns) {
 
 /// A request that could not go at once is listened for.
 void SequenceScheduler::wait_in_line(Request& request) {
-  if ((request.call_flags & kCallerHoldsResources) != 0) dispatcher_.insist();
+  if ((request.call_flags & kCallerHoldsResources) != 0) dispatcher_.admissions().insist();
   if (!waiting_.listen(request)) on_cancelled(request);
 }
 
