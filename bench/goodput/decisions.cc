@@ -83,7 +83,7 @@ class Decisions final : private AdmissionListener, private AdmissionWaiter {
   }
 
   test::FakeClock clock_;
-  deadlines::DeadlineAdmission admission_{{{1}, kNsPerSecond}, clock_};
+  deadlines::DeadlineAdmission admission_{{{1}, 1, kNsPerSecond}, clock_};
   std::vector<std::unique_ptr<AdmittedInstance>> instances_;
   std::vector<std::unique_ptr<test::FakeServedModel>> models_;
 };

@@ -9,7 +9,7 @@ namespace {
 
 struct OnThreads {
   ThreadExecutors threads;
-  deadlines::DeadlineAdmission admission{{{1}, kNsPerSecond}, threads.clock()};
+  deadlines::DeadlineAdmission admission{{{1}, 1, kNsPerSecond}, threads.clock()};
 };
 
 std::shared_ptr<ExecutionAdmission> make_executions() {

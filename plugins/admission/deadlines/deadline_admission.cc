@@ -93,11 +93,11 @@ class DeadlineAdmission::Instance final : public AdmittedInstance, public Runner
   /// Without the lock. From the last line on the instance may be gone.
   void notify_one() noexcept {
     listener_->admitted(context_);
-    notifying_.store(false, std::memory_order_release);
+    notifying_.fetch_sub(1, std::memory_order_release);
   }
   static void about_to_notify(const AdmittedList& admitted) noexcept {
     for (Runner* one = admitted.front(); one != nullptr; one = one->next_admitted) {
-      static_cast<Instance*>(one)->notifying_.store(true, std::memory_order_relaxed);
+      static_cast<Instance*>(one)->notifying_.fetch_add(1, std::memory_order_relaxed);
     }
   }
 
@@ -130,9 +130,9 @@ class DeadlineAdmission::Instance final : public AdmittedInstance, public Runner
     const std::shared_ptr<const Entries> entries = owner_.entries_of({key_.first, key_.second});
     for (const std::shared_ptr<Entry>& entry : *entries) use(*entry);
   }
-  /// Whoever notifies this one has done so, on its own thread.
+  /// Whoever notifies this one has done so, each on its own thread.
   void await_notified() const noexcept {
-    while (notifying_.load(std::memory_order_acquire)) std::this_thread::yield();
+    while (notifying_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
   }
   /// One call at a time, so no increment gets lost.
   void count_execution() noexcept {
@@ -143,7 +143,7 @@ class DeadlineAdmission::Instance final : public AdmittedInstance, public Runner
   const std::shared_ptr<Entry> entry_;
   const Key key_;
   std::atomic<uint64_t> executions_{0};
-  std::atomic<bool> notifying_{false};
+  std::atomic<uint32_t> notifying_{0};  // threads: the next one may come before the last one has left
   AdmissionListener* listener_ = nullptr;  // under the lock, or while notifying
   void* context_ = nullptr;
 };
@@ -155,7 +155,12 @@ void DeadlineAdmission::notify(AdmittedList& admitted) noexcept {
 DeadlineAdmission::Place& DeadlineAdmission::place_of(const ExecutionDemand& demand) {
   std::string name = demand.on_gpu ? cat(demand.device_id) : "cpu";
   auto known = places_.find(name);
-  if (known == places_.end()) known = places_.try_emplace(name, name, settings_.rules).first;
+  if (known == places_.end()) {
+    PlanRules rules = settings_.rules;
+    if (!demand.on_gpu) rules.parallel = settings_.cpu_parallel;
+    rules.executions = std::max(rules.executions, rules.parallel);
+    known = places_.try_emplace(name, name, rules).first;
+  }
   return known->second;
 }
 

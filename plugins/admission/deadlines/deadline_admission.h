@@ -21,6 +21,7 @@ namespace atl::deadlines {
 
 struct DeadlineSettings {
   PlanRules rules;
+  uint32_t cpu_parallel = 1;           ///< PlanRules::parallel of the CPU
   int64_t patience_ns = kNsPerSecond;  ///< after which requests without deadline come before others
 };
 

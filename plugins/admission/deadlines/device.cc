@@ -28,11 +28,10 @@ void Device::deactivate(Line& line) noexcept {
 
 /// Executions share the device.
 void Device::progress(int64_t now_ns) noexcept {
-  const double each_ns =
-      running_.empty() ? 0 : static_cast<double>(now_ns - last_ns_) / static_cast<double>(running_.size());
+  const double each_ns = static_cast<double>(now_ns - last_ns_) / rules_.crowd(running_.size());
   for (Runner* runner : running_) {
     runner->done_ns += each_ns;
-    runner->was_alone = runner->was_alone && running_.size() == 1;
+    runner->was_alone = runner->was_alone && running_.size() <= rules_.parallel;
   }
   last_ns_ = now_ns;
 }
@@ -105,8 +104,9 @@ void Device::settle(int64_t now_ns, AdmittedList& admitted) {
   }
 }
 
-/// What others may do depends on the size of the batch that is being made.
+/// What others may do that share the device depends on the size of the batch that is being made.
 bool Device::is_forming() const noexcept {
+  if (running_.size() < rules_.parallel) return false;
   return std::any_of(running_.begin(), running_.end(), [](const Runner* one) { return one->is_forming; });
 }
 
@@ -199,8 +199,7 @@ ExecutionGrant Device::grant(Runner& runner, int64_t now_ns) {
   begin_plan(now_ns, &runner);
   for (Line* one : active_) plan_.add_line(*one, one == &line ? 1 : one->asking);
   const PlannedStart start = plan_.size_for(line);
-  const auto runs = static_cast<double>(running_.size());
-  const auto ends_ns = static_cast<int64_t>(start.work_ns * runs);
+  const auto ends_ns = static_cast<int64_t>(start.work_ns * rules_.crowd(running_.size()));
   return {start.size, now_ns + std::max<int64_t>(ends_ns - kRoundingNs, 0)};
 }
 

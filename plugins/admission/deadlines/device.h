@@ -44,7 +44,7 @@ struct OfferOutcome {
 /// it admits it appends to `admitted`.
 class Device {
  public:
-  explicit Device(PlanRules rules) : plan_(rules) {}
+  explicit Device(PlanRules rules) : rules_(rules), plan_(rules) {}
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
@@ -83,6 +83,7 @@ class Device {
   void activate(Line& line);
   void deactivate(Line& line) noexcept;
 
+  const PlanRules rules_;
   DevicePlan plan_;
   std::vector<Line*> active_;               ///< something waits in them; in the order in which they came
   std::vector<Runner*> asking_;             ///< in the order in which they asked

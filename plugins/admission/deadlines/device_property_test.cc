@@ -27,6 +27,11 @@ std::vector<Model> random_models(test::Random& random, bool with_others) {
   return models;
 }
 
+PlanRules rules_of(uint64_t seed) {
+  const auto parallel = 1 + static_cast<uint32_t>(seed % 3);
+  return {parallel + static_cast<uint32_t>(seed / 3 % 3), parallel};
+}
+
 /// Some come alone, some in bursts.
 void arrive_at_random(DeviceSimulation& simulation, test::Random& random, size_t models, int64_t gap_ns) {
   for (int i = 0; i < kRequestsEach; ++i) {
@@ -52,14 +57,15 @@ TEST(DeviceProperties, NobodyThatIsTakenIsLateWhereExecutionsTakeWhatIsExpected)
   for_each_seed([](uint64_t seed) {
     test::Random random(seed);
     const std::vector<Model> models = random_models(random, false);
-    DeviceSimulation simulation({1 + static_cast<uint32_t>(seed % 3)}, models);
+    const PlanRules rules = rules_of(seed);
+    DeviceSimulation simulation(rules, models);
     simulation.teach();
     arrive_at_random(simulation, random, models.size(), random.between(1, 10) * kNsPerMs);
     EXPECT_TRUE(simulation.is_idle()) << "somebody waits for ever";
     EXPECT_LE(simulation.outcome.worst_late_ns, 2 * kNsPerUs) << "of rounding";
     EXPECT_EQ(simulation.outcome.dropped, 0U);
     EXPECT_GT(simulation.outcome.executed, simulation.outcome.offered / 50);
-    EXPECT_LE(simulation.most_at_a_time(), 1 + seed % 3);
+    EXPECT_LE(simulation.most_at_a_time(), rules.executions);
   });
 }
 
@@ -72,7 +78,7 @@ TEST(DeviceProperties, NobodyWithoutDeadlineStarves) {
     other.size_max = static_cast<uint32_t>(random.between(1, 16));
     models.push_back(other);
     constexpr int64_t kPatienceNs = 200 * kNsPerMs;
-    DeviceSimulation simulation({1 + static_cast<uint32_t>(seed % 3)}, models, kPatienceNs);
+    DeviceSimulation simulation(rules_of(seed), models, kPatienceNs);
     simulation.teach();
     // Far too much comes for those that have deadlines, and little for the others.
     int64_t load_ns = 0;

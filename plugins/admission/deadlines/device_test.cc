@@ -122,6 +122,20 @@ TEST(Device, WhoCanWaitDoesNotRunBesideOthers) {
   EXPECT_EQ(simulation.most_at_a_time(), 1U);
 }
 
+TEST(Device, WhatDoesNotSlowOthersDownRunsBesideThem) {
+  DeviceSimulation simulation({2, 2}, {model(0, 10, 25, 1), model(0, 10, 15, 1), model(0, 10, 0, 1)});
+  simulation.teach();
+  EXPECT_TRUE(simulation.arrive(0));
+  EXPECT_TRUE(simulation.arrive(1)) << "at once";
+  EXPECT_FALSE(simulation.arrive(1)) << "its only instance is busy until 10";
+  EXPECT_TRUE(simulation.arrive(0)) << "from 10 to 20";
+  EXPECT_TRUE(simulation.arrive(2));
+  simulation.run_until_idle();
+  EXPECT_EQ(simulation.most_at_a_time(), 2U);
+  EXPECT_THAT(simulation.order, ElementsAre(0U, 1U, 0U, 2U));
+  EXPECT_EQ(simulation.outcome.late, 0U);
+}
+
 TEST(Device, WhoHasNoDeadlineGetsWhatIsLeft) {
   DeviceSimulation simulation({1}, {model(0, 10, 0, 1), model(0, 10, 100, 1)});
   simulation.teach();

@@ -45,8 +45,10 @@ int64_t DevicePlan::bound_of_others(const Row& row) const noexcept {
 }
 
 DevicePlan::Choice DevicePlan::choose(const Row& row) const noexcept {
-  const double factor = static_cast<double>(runs_.size() + 1);
-  const int64_t bound_ns = bound_of_others(row);
+  const double factor = rules_.crowd(runs_.size() + 1);
+  const bool is_beside = runs_.size() >= rules_.parallel;
+  // Others that are still free to begin need not wait for this one.
+  const int64_t bound_ns = runs_.size() + 1 < rules_.parallel ? kNever : bound_of_others(row);
   Choice choice;
   for (size_t i = row.taken;; ++i) {
     const QueuedRequest* one = at(row, i);
@@ -64,7 +66,7 @@ DevicePlan::Choice DevicePlan::choose(const Row& row) const noexcept {
     if (choice.size != 0) {
       const int64_t ends = ends_ns(work_ns, factor);
       if (size > row.line->size_max || ends > deadline_ns || ends > bound_ns) break;
-      if (!runs_.empty() && !harms_nobody(work_ns, deadline_ns)) break;
+      if (is_beside && !harms_nobody(work_ns, deadline_ns)) break;
     }
     choice.size = size;
     choice.deadline_ns = deadline_ns;
@@ -84,7 +86,7 @@ bool DevicePlan::harms_nobody(double work_ns, int64_t deadline_ns) const noexcep
             [](const PlannedRun& a, const PlannedRun& b) { return a.left_ns < b.left_ns; });
   double at_ns = 0, done_ns = 0;
   for (size_t i = 0; i < count; ++i) {
-    at_ns += (all[i].left_ns - done_ns) * static_cast<double>(count - i);
+    at_ns += (all[i].left_ns - done_ns) * rules_.crowd(count - i);
     done_ns = all[i].left_ns;
     if (all[i].deadline_ns != kNever && ends_ns(at_ns, 1) > all[i].deadline_ns) return false;
   }
@@ -94,7 +96,7 @@ bool DevicePlan::harms_nobody(double work_ns, int64_t deadline_ns) const noexcep
 int64_t DevicePlan::first_end_ns() const noexcept {
   double least_ns = INFINITY;
   for (const PlannedRun& run : runs_) least_ns = std::min(least_ns, run.left_ns);
-  return ends_ns(least_ns, static_cast<double>(runs_.size()));
+  return ends_ns(least_ns, rules_.crowd(runs_.size()));
 }
 
 /// Whether it has to begin beside those that run, and may.
@@ -107,13 +109,14 @@ bool DevicePlan::may_join(const Row& row, int64_t first_end_ns) const noexcept {
 
 DevicePlan::Row* DevicePlan::choose_row() noexcept {
   if (runs_.size() >= rules_.executions) return nullptr;
-  const int64_t end_ns = runs_.empty() ? 0 : first_end_ns();
+  const bool is_free = runs_.size() < rules_.parallel;
+  const int64_t end_ns = is_free ? 0 : first_end_ns();
   Row* chosen = nullptr;
   for (Row& row : rows_) {
     const QueuedRequest* first = row.free == 0 ? nullptr : front(row);
     if (first == nullptr) continue;
     if (chosen != nullptr && front(*chosen)->deadline_ns <= first->deadline_ns) continue;
-    if (runs_.empty() || may_join(row, end_ns)) chosen = &row;
+    if (is_free || may_join(row, end_ns)) chosen = &row;
   }
   return chosen;
 }
@@ -138,7 +141,7 @@ void DevicePlan::free_one(const Line& line) noexcept {
 void DevicePlan::advance() noexcept {
   double least_ns = INFINITY;
   for (const PlannedRun& run : runs_) least_ns = std::min(least_ns, run.left_ns);
-  now_ns_ = ends_ns(least_ns, static_cast<double>(runs_.size()));
+  now_ns_ = ends_ns(least_ns, rules_.crowd(runs_.size()));
   std::erase_if(runs_, [&](PlannedRun& run) {
     run.left_ns -= least_ns;
     if (run.left_ns > 0.5) return false;

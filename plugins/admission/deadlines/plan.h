@@ -4,13 +4,15 @@
 ///
 /// - The line whose first request has the earliest deadline is served first, with the largest batch that
 ///   leaves both that request and the first one of every other line in time.
-/// - Where several executions may run at a time, another one begins beside those that run only if its request
-///   would be late otherwise, and nobody who runs becomes late by it.
+/// - Executions that do not slow each other down begin as they come. Where more may run at a time, another one
+///   begins beside those that run only if its request would be late otherwise, and nobody who runs becomes late
+///   by it.
 /// - Who has no deadline comes last, and first once its patience is at an end.
 ///
-/// Executions that run at the same time share the device.
+/// Executions beyond those share the device.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -20,12 +22,18 @@ namespace atl::deadlines {
 
 struct PlanRules {
   uint32_t executions = 1;  ///< at a time
+  uint32_t parallel = 1;    ///< of them that do not slow each other down; at most `executions`
+
+  /// How many times as long executions take where so many run.
+  double crowd(size_t runs) const noexcept {
+    return std::max(1.0, static_cast<double>(runs) / static_cast<double>(parallel));
+  }
 };
 
 /// Sums of shares of nanoseconds are rounded, so who is late by less is not late.
 inline constexpr int64_t kRoundingNs = 1'000;
 /// Most executions at a time on a device.
-inline constexpr uint32_t kRunsMax = 8;
+inline constexpr uint32_t kRunsMax = 64;
 
 /// An execution that runs.
 struct PlannedRun {
@@ -45,7 +53,7 @@ struct PlannedStart {
 /// Scratch that is filled from the device's state, asked, and filled anew. Not thread safe.
 class DevicePlan {
  public:
-  /// \param rules  at most kRunsMax executions
+  /// \param rules  fewer than kRunsMax executions
   explicit DevicePlan(PlanRules rules) noexcept : rules_(rules) {}
 
   void begin(int64_t now_ns) noexcept;

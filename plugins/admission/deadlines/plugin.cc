@@ -15,6 +15,7 @@ class DeadlinesPlugin final : public Plugin, public MetricSource {
   Status init() override {
     DeadlineSettings settings;
     settings.rules.executions = static_cast<uint32_t>(host_.options().get_int("executions"));
+    settings.cpu_parallel = static_cast<uint32_t>(host_.options().get_int("cpu_parallel"));
     settings.patience_ns = host_.options().get_duration_ns("patience");
     admission_.emplace(settings, host_.clock());
     return {};
@@ -34,6 +35,10 @@ constexpr OptionTable kOptions{
         .range(1, kRunsMax - 1)
         .help("Executions at a time on a device. Further ones begin beside the first only where a request "
               "would be late otherwise."),
+    option_int("cpu_parallel", 1)
+        .range(1, kRunsMax - 1)
+        .help("Executions that the CPU runs at a time without one slowing another down: its cores over the "
+              "threads of an execution."),
     option_duration("patience", "1s")
         .range("1ms", "1h")
         .help(

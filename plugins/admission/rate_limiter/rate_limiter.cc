@@ -58,12 +58,12 @@ class RateLimiter::Instance final : public AdmittedInstance, public Contender {
   /// Under the lock, of one that has been waiting.
   void will_be_notified(int64_t now_ns) noexcept {
     wait_ns += std::max<int64_t>(now_ns - waits_since_ns_, 0);
-    notifying_.store(true, std::memory_order_relaxed);
+    notifying_.fetch_add(1, std::memory_order_relaxed);
   }
   /// Without it.
   void notify() noexcept {
     listener_->admitted(context_);
-    notifying_.store(false, std::memory_order_release);  // from here on the instance may be gone
+    notifying_.fetch_sub(1, std::memory_order_release);  // from here on the instance may be gone
   }
   uint64_t executions() const noexcept { return executions_.load(std::memory_order_relaxed); }
 
@@ -88,9 +88,9 @@ class RateLimiter::Instance final : public AdmittedInstance, public Contender {
     });
     return admitted_at_once;
   }
-  /// Whoever notifies this one has done so, on its own thread.
+  /// Whoever notifies this one has done so, each on its own thread.
   void await_notified() const noexcept {
-    while (notifying_.load(std::memory_order_acquire)) std::this_thread::yield();
+    while (notifying_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
   }
   /// One call at a time, so no increment gets lost.
   void count_execution() noexcept { executions_.store(executions() + 1, std::memory_order_relaxed); }
@@ -98,7 +98,7 @@ class RateLimiter::Instance final : public AdmittedInstance, public Contender {
   RateLimiter& limiter_;
   const uint64_t priority_;
   std::atomic<uint64_t> executions_{0};
-  std::atomic<bool> notifying_{false};
+  std::atomic<uint32_t> notifying_{0};  // threads: the next one may come before the last one has left
   AdmissionListener* listener_ = nullptr;  // under the lock, or while notifying
   void* context_ = nullptr;
   int64_t waits_since_ns_ = 0;

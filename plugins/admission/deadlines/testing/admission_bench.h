@@ -52,7 +52,7 @@ class AdmissionBench : public AdmissionListener {
   void admitted(void*) noexcept override { ++told; }
 
   test::FakeClock clock;
-  DeadlineAdmission admission{{{1}, kNsPerSecond}, clock};
+  DeadlineAdmission admission{{{1}, 1, kNsPerSecond}, clock};
 
  private:
   const int64_t target_ns_;

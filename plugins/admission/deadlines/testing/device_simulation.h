@@ -174,11 +174,10 @@ class DeviceSimulation {
     if (running_.empty()) return INT64_MAX;
     double left_ns = running_.front().left_ns;
     for (const Run& run : running_) left_ns = std::min(left_ns, run.left_ns);
-    return now_ns_ + static_cast<int64_t>(std::ceil(left_ns * static_cast<double>(running_.size())));
+    return now_ns_ + static_cast<int64_t>(std::ceil(left_ns * rules_.crowd(running_.size())));
   }
   void catch_up(int64_t time_ns) {
-    const double each_ns =
-        running_.empty() ? 0 : static_cast<double>(time_ns - now_ns_) / static_cast<double>(running_.size());
+    const double each_ns = static_cast<double>(time_ns - now_ns_) / rules_.crowd(running_.size());
     for (Run& run : running_) run.left_ns -= each_ns;
     now_ns_ = std::max(now_ns_, time_ns);
   }
