@@ -143,7 +143,7 @@ class DeadlineAdmission::Instance final : public AdmittedInstance, public Runner
   const std::shared_ptr<Entry> entry_;
   const Key key_;
   std::atomic<uint64_t> executions_{0};
-  std::atomic<uint32_t> notifying_{0};  // threads: the next one may come before the last one has left
+  std::atomic<uint32_t> notifying_{0};     // threads: the next one may come before the last one has left
   AdmissionListener* listener_ = nullptr;  // under the lock, or while notifying
   void* context_ = nullptr;
 };

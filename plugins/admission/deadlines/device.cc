@@ -74,10 +74,11 @@ OfferOutcome Device::offer(Line& line, const QueuedRequest& newcomer, int64_t no
   return {false, busy_ns};
 }
 
+/// Where none of its instances waits, one that is idle asks next, and then it is decided with it.
 void Device::arrived(Line& line, const QueuedRequest& waiting, int64_t now_ns, AdmittedList& admitted) {
   line.push(waiting);
   activate(line);
-  settle(now_ns, admitted);
+  if (line.asking != 0) settle(now_ns, admitted);
 }
 
 void Device::left(Line& line, uint64_t weight) noexcept {
@@ -104,9 +105,8 @@ void Device::settle(int64_t now_ns, AdmittedList& admitted) {
   }
 }
 
-/// What others may do that share the device depends on the size of the batch that is being made.
+/// What others may do depends on the size of the batch that is being made.
 bool Device::is_forming() const noexcept {
-  if (running_.size() < rules_.parallel) return false;
   return std::any_of(running_.begin(), running_.end(), [](const Runner* one) { return one->is_forming; });
 }
 

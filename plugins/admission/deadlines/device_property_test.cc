@@ -1,6 +1,7 @@
 /// The policy over seeded random arrivals. To repeat one seed: ATOLL_SIMULATION_SEED=<seed> deadlines_test
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <vector>
 
@@ -27,9 +28,12 @@ std::vector<Model> random_models(test::Random& random, bool with_others) {
   return models;
 }
 
-PlanRules rules_of(uint64_t seed) {
-  const auto parallel = 1 + static_cast<uint32_t>(seed % 3);
-  return {parallel + static_cast<uint32_t>(seed / 3 % 3), parallel};
+/// Executions share the device.
+PlanRules sharing(uint64_t seed) { return {1 + static_cast<uint32_t>(seed % 3), 1}; }
+/// Some do not slow each other down.
+PlanRules parallel(uint64_t seed) {
+  const auto count = 2 + static_cast<uint32_t>(seed % 3);
+  return {count + static_cast<uint32_t>(seed / 3 % 3), count};
 }
 
 /// Some come alone, some in bursts.
@@ -57,7 +61,7 @@ TEST(DeviceProperties, NobodyThatIsTakenIsLateWhereExecutionsTakeWhatIsExpected)
   for_each_seed([](uint64_t seed) {
     test::Random random(seed);
     const std::vector<Model> models = random_models(random, false);
-    const PlanRules rules = rules_of(seed);
+    const PlanRules rules = sharing(seed);
     DeviceSimulation simulation(rules, models);
     simulation.teach();
     arrive_at_random(simulation, random, models.size(), random.between(1, 10) * kNsPerMs);
@@ -66,6 +70,44 @@ TEST(DeviceProperties, NobodyThatIsTakenIsLateWhereExecutionsTakeWhatIsExpected)
     EXPECT_EQ(simulation.outcome.dropped, 0U);
     EXPECT_GT(simulation.outcome.executed, simulation.outcome.offered / 50);
     EXPECT_LE(simulation.most_at_a_time(), rules.executions);
+  });
+}
+
+/// Two executions may end at the same time, and the first of them does not know of the second: so batches may be
+/// smaller than was planned.
+TEST(DeviceProperties, HardlyAnybodyThatIsTakenIsLateWhereExecutionsDoNotShare) {
+  for_each_seed([](uint64_t seed) {
+    test::Random random(seed);
+    const std::vector<Model> models = random_models(random, false);
+    const PlanRules rules = parallel(seed);
+    DeviceSimulation simulation(rules, models);
+    simulation.teach();
+    int64_t longest_ns = 0;
+    for (const Model& model : models) longest_ns = std::max(longest_ns, model.target_ns);
+    arrive_at_random(simulation, random, models.size(), random.between(1, 10) * kNsPerMs);
+    EXPECT_TRUE(simulation.is_idle());
+    EXPECT_LE(simulation.outcome.late + simulation.outcome.dropped, simulation.outcome.offered / 300);
+    EXPECT_LE(simulation.outcome.worst_late_ns, longest_ns / 20);
+    EXPECT_GT(simulation.outcome.executed, simulation.outcome.offered / 50);
+    EXPECT_LE(simulation.most_at_a_time(), rules.executions);
+  });
+}
+
+/// A request is late by what the executions before it took longer than was expected: a part of its own time.
+TEST(DeviceProperties, WhoIsTakenIsLittleLateWhereExecutionsVary) {
+  for_each_seed([](uint64_t seed) {
+    test::Random random(seed);
+    const std::vector<Model> models = random_models(random, false);
+    DeviceSimulation simulation(seed % 2 == 0 ? sharing(seed) : parallel(seed), models);
+    simulation.teach();
+    simulation.noise_percent = 5;
+    int64_t longest_ns = 0;
+    for (const Model& model : models) longest_ns = std::max(longest_ns, model.target_ns);
+    arrive_at_random(simulation, random, models.size(), random.between(1, 10) * kNsPerMs);
+    EXPECT_TRUE(simulation.is_idle());
+    EXPECT_LE(simulation.outcome.worst_late_ns, longest_ns / 20);
+    EXPECT_LE(simulation.outcome.late + simulation.outcome.dropped, simulation.outcome.offered / 50);
+    EXPECT_GT(simulation.outcome.executed, simulation.outcome.offered / 50);
   });
 }
 
@@ -78,7 +120,7 @@ TEST(DeviceProperties, NobodyWithoutDeadlineStarves) {
     other.size_max = static_cast<uint32_t>(random.between(1, 16));
     models.push_back(other);
     constexpr int64_t kPatienceNs = 200 * kNsPerMs;
-    DeviceSimulation simulation(rules_of(seed), models, kPatienceNs);
+    DeviceSimulation simulation(seed % 2 == 0 ? sharing(seed) : parallel(seed), models, kPatienceNs);
     simulation.teach();
     // Far too much comes for those that have deadlines, and little for the others.
     int64_t load_ns = 0;

@@ -6,7 +6,7 @@
 #include <deque>
 #include <string>
 
-#include "atoll/lib/execution_model.h"
+#include "admission/deadlines/execution_profile.h"
 #include "atoll/request/execution_admission.h"
 
 namespace atl::deadlines {
@@ -70,7 +70,7 @@ class Line {
   const int64_t version;
   const int64_t target_ns;  ///< 0: none
   const uint32_t size_max;
-  ExecutionModel profile;
+  ExecutionProfile profile;
   std::deque<QueuedRequest> queue;
   uint64_t weight = 0;                              ///< of the queue
   uint32_t instances = 0, asking = 0, running = 0;  ///< those that there are, wait for admission, execute

@@ -73,6 +73,7 @@ DevicePlan::Choice DevicePlan::choose(const Row& row) const noexcept {
     choice.work_ns = work_ns;
     ++choice.taken;
   }
+  if (choice.size == 0) choice.work_ns = static_cast<double>(row.cost_one_ns);
   return choice;
 }
 

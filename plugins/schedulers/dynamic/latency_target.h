@@ -14,8 +14,8 @@
 #include <memory>
 #include <string>
 
-#include "atoll/lib/execution_model.h"
 #include "schedulers/common/batch/batch_tuner.h"
+#include "schedulers/dynamic/execution_model.h"
 
 namespace atl::schedulers {
 

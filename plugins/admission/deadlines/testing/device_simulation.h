@@ -83,6 +83,7 @@ class DeviceSimulation {
   int64_t now_ns() const { return now_ns_; }
   uint32_t most_at_a_time() const { return most_at_a_time_; }
 
+  int64_t noise_percent = 0;  ///< that executions take longer or shorter, at most
   Outcome outcome;
   std::vector<uint32_t> order;  ///< models, as they were executed
   std::vector<uint32_t> sizes;  ///< of their batches
@@ -160,7 +161,9 @@ class DeviceSimulation {
       device_.end(runner, false, now_ns_, admitted);
       return begin(admitted);
     }
-    run.left_ns = static_cast<double>(cost_ns(served.model, size));
+    const double more =
+        noise_percent == 0 ? 0 : static_cast<double>(random_.between(-noise_percent, noise_percent));
+    run.left_ns = static_cast<double>(cost_ns(served.model, size)) * (1 + more / 100);
     order.push_back(served.number);
     sizes.push_back(size);
     running_.push_back(std::move(run));
@@ -213,6 +216,7 @@ class DeviceSimulation {
   }
 
   const PlanRules rules_;
+  test::Random random_{1};
   Device device_;
   std::vector<std::unique_ptr<Served>> served_;
   std::vector<Run> running_;

@@ -1,9 +1,9 @@
-#include "atoll/lib/execution_model.h"
+#include "schedulers/dynamic/execution_model.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace atl {
+namespace atl::schedulers {
 namespace {
 
 constexpr double kKeep = 0.98;          // of the sums, from execution to execution
@@ -64,4 +64,4 @@ int64_t ExecutionModel::estimate_ns(uint32_t batch_size) const noexcept {
   return samples_ == 0 ? 0 : as_ns(line(batch_size) + kDeviations * deviation_ns_);
 }
 
-}  // namespace atl
+}  // namespace atl::schedulers

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace atl {
+namespace atl::schedulers {
 
 /// A line fitted by least squares in which older executions count less and less (half after about 35), and
 /// how far the executions were from it. One that takes several times as long as expected counts less: the
@@ -36,4 +36,4 @@ class ExecutionModel {
   double deviation_ns_ = 0;
 };
 
-}  // namespace atl
+}  // namespace atl::schedulers

@@ -1,4 +1,4 @@
-#include "atoll/lib/execution_model.h"
+#include "schedulers/dynamic/execution_model.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "atoll/testing/random.h"
 
-namespace atl {
+namespace atl::schedulers {
 namespace {
 
 void add(ExecutionModel& model, uint32_t batch_size, int64_t duration_ns, int times) {
@@ -155,4 +155,4 @@ TEST(ExecutionModel, RecoversFromExtremes) {
 }
 
 }  // namespace
-}  // namespace atl
+}  // namespace atl::schedulers

@@ -1,0 +1,64 @@
+#include "admission/deadlines/execution_profile.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace atl::deadlines {
+namespace {
+
+constexpr double kGain = 0.1;       // weight of the newest execution, once there are enough
+constexpr double kDeviations = 2;   // margin, in mean deviations
+constexpr double kOutlier = 2;      // times the estimate
+constexpr uint32_t kExactMax = 64;  // sizes up to it have points of their own
+
+int64_t as_ns(double value) noexcept { return std::llround(std::clamp(value, 0.0, 1e18)); }
+
+}  // namespace
+
+double ExecutionProfile::Point::estimate_ns() const noexcept {
+  return average_ns + kDeviations * deviation_ns;
+}
+
+uint32_t ExecutionProfile::rounded(uint32_t size) noexcept {
+  size = std::max(1u, size);
+  if (size <= kExactMax) return size;
+  const uint32_t step = 1u << (std::bit_width(size) - 6);
+  return size > UINT32_MAX - step ? size : (size + step - 1) / step * step;
+}
+
+void ExecutionProfile::add(uint32_t size, int64_t duration_ns) {
+  size = rounded(size);
+  double time_ns = static_cast<double>(std::max<int64_t>(duration_ns, 0));
+  const double most_ns = kOutlier * static_cast<double>(estimate_ns(size)) + 1;
+  const bool is_outlier = known() && time_ns > most_ns;
+  if (is_outlier && !last_was_outlier_) time_ns = most_ns;
+  last_was_outlier_ = is_outlier;
+  samples_ = std::min(samples_ + 1, kSamplesMin);
+  auto point = std::lower_bound(points_.begin(), points_.end(), size,
+                                [](const Point& one, uint32_t wanted) { return one.size < wanted; });
+  if (point == points_.end() || point->size != size) {
+    points_.insert(point, {size, 1, time_ns, 0});
+    return;
+  }
+  ++point->samples;
+  const double gain = std::max(kGain, 1.0 / point->samples);
+  point->deviation_ns += gain * (std::abs(time_ns - point->average_ns) - point->deviation_ns);
+  point->average_ns += gain * (time_ns - point->average_ns);
+}
+
+int64_t ExecutionProfile::estimate_ns(uint32_t size) const noexcept {
+  if (points_.empty()) return 0;
+  size = std::max(1u, size);
+  auto above = std::lower_bound(points_.begin(), points_.end(), size,
+                                [](const Point& one, uint32_t wanted) { return one.size < wanted; });
+  if (above == points_.end()) {
+    return as_ns(points_.back().estimate_ns() * size / points_.back().size);
+  }
+  if (above->size == size || above == points_.begin()) return as_ns(above->estimate_ns());
+  const Point& below = *std::prev(above);
+  const double share = static_cast<double>(size - below.size) / (above->size - below.size);
+  return as_ns(below.estimate_ns() + share * (above->estimate_ns() - below.estimate_ns()));
+}
+
+}  // namespace atl::deadlines

@@ -1,0 +1,65 @@
+#include "admission/deadlines/execution_profile.h"
+
+#include <gtest/gtest.h>
+
+#include "atoll/core/clock.h"
+
+namespace atl::deadlines {
+namespace {
+
+constexpr int64_t kMs = kNsPerMs;
+
+ExecutionProfile profile_of(std::initializer_list<std::pair<uint32_t, int64_t>> executions, int times = 4) {
+  ExecutionProfile profile;
+  for (int i = 0; i < times; ++i) {
+    for (const auto& [size, duration_ns] : executions) profile.add(size, duration_ns);
+  }
+  return profile;
+}
+
+TEST(ExecutionProfile, NothingIsKnownAtFirst) {
+  ExecutionProfile profile;
+  EXPECT_FALSE(profile.known());
+  EXPECT_EQ(profile.estimate_ns(1), 0);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_FALSE(profile.known());
+    profile.add(1, kMs);
+  }
+  EXPECT_TRUE(profile.known());
+  EXPECT_EQ(profile.estimate_ns(1), kMs);
+}
+
+TEST(ExecutionProfile, BetweenSizesThereIsALineAndBeyondThemIsMore) {
+  const ExecutionProfile profile = profile_of({{2, 10 * kMs}, {6, 14 * kMs}});
+  EXPECT_EQ(profile.estimate_ns(1), 10 * kMs) << "no less than what was seen";
+  EXPECT_EQ(profile.estimate_ns(2), 10 * kMs);
+  EXPECT_EQ(profile.estimate_ns(4), 12 * kMs);
+  EXPECT_EQ(profile.estimate_ns(6), 14 * kMs);
+  EXPECT_EQ(profile.estimate_ns(12), 28 * kMs);
+}
+
+TEST(ExecutionProfile, HowMuchTheyVaryIsAddedTwice) {
+  ExecutionProfile profile;
+  for (int i = 0; i < 200; ++i) profile.add(1, (i % 2 == 0 ? 9 : 11) * kMs);
+  EXPECT_NEAR(static_cast<double>(profile.estimate_ns(1)), 12.0 * kMs, 0.4 * kMs);
+}
+
+TEST(ExecutionProfile, OneInterruptionCountsLessAndASlowerModelIsFollowed) {
+  ExecutionProfile profile = profile_of({{1, 10 * kMs}});
+  profile.add(1, 1'000 * kMs);
+  EXPECT_LT(profile.estimate_ns(1), 25 * kMs);
+  for (int i = 0; i < 60; ++i) profile.add(1, 30 * kMs);
+  EXPECT_NEAR(static_cast<double>(profile.estimate_ns(1)), 30.0 * kMs, 3.0 * kMs);
+}
+
+TEST(ExecutionProfile, LargeSizesShareWhatIsKnown) {
+  ExecutionProfile profile;
+  for (uint32_t size = 1; size <= 100'000; ++size) profile.add(size, size * 1'000);
+  EXPECT_NEAR(static_cast<double>(profile.estimate_ns(50'000)), 50e6, 2e6);
+  EXPECT_NEAR(static_cast<double>(profile.estimate_ns(65)), 65e3, 5e3);
+  profile.add(UINT32_MAX, 1);
+  EXPECT_GE(profile.estimate_ns(UINT32_MAX), 0);
+}
+
+}  // namespace
+}  // namespace atl::deadlines
