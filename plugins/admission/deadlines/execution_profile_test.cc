@@ -7,8 +7,6 @@
 namespace atl::deadlines {
 namespace {
 
-constexpr int64_t kMs = kNsPerMs;
-
 ExecutionProfile profile_of(std::initializer_list<std::pair<uint32_t, int64_t>> executions, int times = 4) {
   ExecutionProfile profile;
   for (int i = 0; i < times; ++i) {
@@ -23,33 +21,33 @@ TEST(ExecutionProfile, NothingIsKnownAtFirst) {
   EXPECT_EQ(profile.estimate_ns(1), 0);
   for (int i = 0; i < 4; ++i) {
     EXPECT_FALSE(profile.known());
-    profile.add(1, kMs);
+    profile.add(1, kNsPerMs);
   }
   EXPECT_TRUE(profile.known());
-  EXPECT_EQ(profile.estimate_ns(1), kMs);
+  EXPECT_EQ(profile.estimate_ns(1), kNsPerMs);
 }
 
 TEST(ExecutionProfile, BetweenSizesThereIsALineAndBeyondThemIsMore) {
-  const ExecutionProfile profile = profile_of({{2, 10 * kMs}, {6, 14 * kMs}});
-  EXPECT_EQ(profile.estimate_ns(1), 10 * kMs) << "no less than what was seen";
-  EXPECT_EQ(profile.estimate_ns(2), 10 * kMs);
-  EXPECT_EQ(profile.estimate_ns(4), 12 * kMs);
-  EXPECT_EQ(profile.estimate_ns(6), 14 * kMs);
-  EXPECT_EQ(profile.estimate_ns(12), 28 * kMs);
+  const ExecutionProfile profile = profile_of({{2, 10 * kNsPerMs}, {6, 14 * kNsPerMs}});
+  EXPECT_EQ(profile.estimate_ns(1), 10 * kNsPerMs) << "no less than what was seen";
+  EXPECT_EQ(profile.estimate_ns(2), 10 * kNsPerMs);
+  EXPECT_EQ(profile.estimate_ns(4), 12 * kNsPerMs);
+  EXPECT_EQ(profile.estimate_ns(6), 14 * kNsPerMs);
+  EXPECT_EQ(profile.estimate_ns(12), 28 * kNsPerMs);
 }
 
 TEST(ExecutionProfile, HowMuchTheyVaryIsAddedTwice) {
   ExecutionProfile profile;
-  for (int i = 0; i < 200; ++i) profile.add(1, (i % 2 == 0 ? 9 : 11) * kMs);
-  EXPECT_NEAR(static_cast<double>(profile.estimate_ns(1)), 12.0 * kMs, 0.4 * kMs);
+  for (int i = 0; i < 200; ++i) profile.add(1, (i % 2 == 0 ? 9 : 11) * kNsPerMs);
+  EXPECT_NEAR(static_cast<double>(profile.estimate_ns(1)), 12.0 * kNsPerMs, 0.4 * kNsPerMs);
 }
 
 TEST(ExecutionProfile, OneInterruptionCountsLessAndASlowerModelIsFollowed) {
-  ExecutionProfile profile = profile_of({{1, 10 * kMs}});
-  profile.add(1, 1'000 * kMs);
-  EXPECT_LT(profile.estimate_ns(1), 25 * kMs);
-  for (int i = 0; i < 60; ++i) profile.add(1, 30 * kMs);
-  EXPECT_NEAR(static_cast<double>(profile.estimate_ns(1)), 30.0 * kMs, 3.0 * kMs);
+  ExecutionProfile profile = profile_of({{1, 10 * kNsPerMs}});
+  profile.add(1, 1'000 * kNsPerMs);
+  EXPECT_LT(profile.estimate_ns(1), 25 * kNsPerMs);
+  for (int i = 0; i < 60; ++i) profile.add(1, 30 * kNsPerMs);
+  EXPECT_NEAR(static_cast<double>(profile.estimate_ns(1)), 30.0 * kNsPerMs, 3.0 * kNsPerMs);
 }
 
 TEST(ExecutionProfile, LargeSizesShareWhatIsKnown) {
