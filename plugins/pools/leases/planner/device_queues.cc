@@ -25,20 +25,22 @@ bool DeviceQueues::offer(const PoolArrival& arrival) {
   const auto first =
       std::ranges::min_element(hosts, {}, [&](uint32_t device) { return devices_[device].free_us; });
   if (take(devices_[*first], arrival)) return true;
-  if (order_ == DeviceOrder::kArrival || hosts.size() == 1) return false;
-  std::vector<uint32_t> others(hosts);
-  std::ranges::stable_sort(others, {}, [&](uint32_t device) { return devices_[device].free_us; });
-  return std::ranges::any_of(others.begin() + 1, others.end(),
-                             [&](uint32_t device) { return take(devices_[device], arrival); });
+  if (order_ == DeviceOrder::kArrival) return false;
+  // Behind all other work it would be late everywhere, so only those have a place for it that have later deadlines.
+  const int64_t deadline_us = deadline_of(arrival);
+  return std::ranges::any_of(hosts, [&](uint32_t host) {
+    Device& device = devices_[host];
+    return host != *first && !device.waiting.empty() && device.waiting.back().deadline_us > deadline_us &&
+           take(device, arrival);
+  });
 }
 
 bool DeviceQueues::take(Device& device, const PoolArrival& arrival) {
-  const PlannedModel& model = models_[arrival.model];
-  const int64_t deadline_us = arrival.at_us + model.deadline_us - model.margin_us;
-  const int64_t end_us = std::max(device.free_us, arrival.at_us) + model.service_us;
+  const int64_t service_us = models_[arrival.model].service_us;
+  const int64_t end_us = std::max(device.free_us, arrival.at_us) + service_us;
   if (order_ == DeviceOrder::kDeadline) {
-    if (!take_by_deadline(device, arrival.at_us, {deadline_us, model.service_us})) return false;
-  } else if (end_us > deadline_us) {
+    if (!take_by_deadline(device, arrival.at_us, {deadline_of(arrival), service_us})) return false;
+  } else if (end_us > deadline_of(arrival)) {
     return false;
   }
   device.free_us = end_us;
@@ -62,6 +64,11 @@ bool DeviceQueues::take_by_deadline(Device& device, int64_t now_us, Waiting adde
   }
   device.waiting.insert(after, added);
   return true;
+}
+
+int64_t DeviceQueues::deadline_of(const PoolArrival& arrival) const noexcept {
+  const PlannedModel& model = models_[arrival.model];
+  return arrival.at_us + model.deadline_us - model.margin_us;
 }
 
 /// Starts what waits, up to now: what ends now has made room for what arrives now.

@@ -22,8 +22,8 @@ enum class DeviceOrder : uint8_t {
 ///
 /// Of the devices with a replica the one that has finished all of its work first gets the request, if it can answer in
 /// time; of devices without work, therefore, the one that has had none for the longest time, and of equal ones the one
-/// with the lowest number. With kDeadline the other devices are tried in that order, because a device with more work may
-/// have later deadlines; with kArrival none of them could answer earlier.
+/// with the lowest number. With kDeadline the other devices are tried in ascending order, because a device with more work
+/// may have later deadlines; with kArrival none of them could answer earlier.
 class DeviceQueues {
  public:
   /// \param models  outlives this
@@ -45,11 +45,13 @@ class DeviceQueues {
     int64_t service_us = 0;
   };
   struct Device {
-    int64_t free_us = 0;         ///< the end of all work
-    int64_t running_end_us = 0;  ///< of the request that is executed, or was last
+    int64_t free_us = INT64_MIN;         ///< the end of all work; at first: it has had none
+    int64_t running_end_us = INT64_MIN;  ///< of the request that is executed, or was last
     std::vector<Waiting> waiting;
   };
 
+  /// When the device has to have finished it.
+  int64_t deadline_of(const PoolArrival& arrival) const noexcept;
   bool take(Device& device, const PoolArrival& arrival);
   bool take_by_deadline(Device& device, int64_t now_us, Waiting added);
   static void advance(Device& device, int64_t now_us);
