@@ -83,12 +83,11 @@ class Device {
   void activate(Line& line);
   void deactivate(Line& line) noexcept;
 
-  const PlanRules rules_;
-  DevicePlan plan_;
-  std::vector<Line*> active_;               ///< something waits in them; in the order in which they came
-  std::vector<Runner*> asking_;             ///< in the order in which they asked
-  std::vector<Runner*> running_;            ///< admitted
-  std::vector<QueuedRequest> unannounced_;  ///< scratch: of lines that nobody says anything of
+  Plan plan_;
+  std::vector<Line*> active_;         ///< something waits in them; in the order in which they came
+  std::vector<Runner*> asking_;       ///< in the order in which they asked
+  std::vector<Runner*> running_;      ///< admitted
+  std::vector<Waiting> unannounced_;  ///< scratch: of lines that nobody says anything of
   int64_t last_ns_ = 0;
 };
 

@@ -18,6 +18,8 @@ struct PlannedModel {
   int64_t deadline_us = 0;  ///< after its arrival a request has to be answered
   int64_t margin_us = 0;    ///< an answer is expected this long after the device has finished
   uint64_t quota = 1;       ///< that a replica takes of its device
+  uint32_t replicas_min = 0;
+  uint32_t replicas_max = UINT32_MAX;
 };
 
 /// The models of each device, in ascending order and each at most once on a device.
