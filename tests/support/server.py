@@ -74,8 +74,8 @@ class Server:
         return self._started_at("Metrics Service")
 
     def _started_at(self, service):
-        """The newest address of the service, which a reload may move."""
-        return self.newest_line(rf"Started {service} at (\S+)").group(1)
+        """The newest address of the service, which a reload may move. What pools and launchers write may quote other servers."""
+        return self.newest_line(rf"^(?!.* \[(?:pools|launcher)\] ).*Started {service} at (\S+)").group(1)
 
     def wait_active(self):
         """Every plugin has started. Models may be ready earlier: gRPC answers while others begin to listen."""

@@ -21,6 +21,11 @@ using CurlText = std::unique_ptr<char, CurlTextDeleter>;
 
 constexpr std::string_view kPlain = "http://";
 
+/// A text that outlives the transfer, as an option takes it.
+curl_blob blob_of(const std::string& text) noexcept {
+  return {const_cast<char*>(text.data()), text.size(), CURL_BLOB_NOCOPY};
+}
+
 /// How messages name the server: HOST:PORT, with the scheme if it is not http.
 std::string_view server_of(std::string_view url) {
   if (url.starts_with(kPlain)) url.remove_prefix(kPlain.size());
@@ -94,6 +99,12 @@ void HttpTransfer::read_head() {
 }
 
 void HttpTransfer::identify() {
+  if (!request_.cert_text.empty()) {
+    const curl_blob certificate = blob_of(request_.cert_text), key = blob_of(request_.key_text);
+    curl_easy_setopt(curl_, CURLOPT_SSLCERT_BLOB, &certificate);
+    curl_easy_setopt(curl_, CURLOPT_SSLKEY_BLOB, &key);
+    return;
+  }
   if (request_.cert_file.empty()) return;
   curl_easy_setopt(curl_, CURLOPT_SSLCERT, request_.cert_file.c_str());
   curl_easy_setopt(curl_, CURLOPT_SSLKEY,
@@ -101,6 +112,11 @@ void HttpTransfer::identify() {
 }
 
 void HttpTransfer::trust() {
+  if (!request_.ca_text.empty()) {
+    const curl_blob certificates = blob_of(request_.ca_text);
+    curl_easy_setopt(curl_, CURLOPT_CAINFO_BLOB, &certificates);
+    return;
+  }
   TrustedCertificates trusted{request_.ca_file, ""};
   if (trusted.file.empty()) {
     trusted = trusted_certificates([](const char* name) { return std::getenv(name); },

@@ -32,6 +32,9 @@ struct HttpRequest {
   std::string ca_file = {};    ///< certificates to trust, PEM; empty: SSL_CERT_FILE, or the system's
   std::string cert_file = {};  ///< certificate that is shown to an https server, PEM; empty: none
   std::string key_file = {};   ///< its private key, PEM; empty: it is in cert_file
+  std::string ca_text = {};    ///< the certificates themselves, in place of ca_file
+  std::string cert_text = {};  ///< likewise the certificate, in place of cert_file
+  std::string key_text = {};   ///< likewise its key, in place of key_file; never empty with cert_text
   /// Called as more of the answer's body has come. May take away what it has read: the rest stays for the next time.
   /// Runs where the call is worked on, and must not throw. Null: the whole body is kept.
   std::function<void(std::string& body)> on_body = {};

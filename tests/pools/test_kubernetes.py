@@ -1,0 +1,135 @@
+"""Pools of which the instances are pods, of a cluster whose API server is the tests' own and whose pods are processes."""
+
+import contextlib
+
+import numpy as np
+import pytest
+import tritonclient.http
+from support.kubernetes import Cluster, eventually_running
+from support.pools import WAIT_S, Pools, Refused
+from support.waiting import eventually
+
+IDENTITY = """
+backend: "identity"
+max_batch_size: 8
+input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 2 ] } ]
+output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 2 ] } ]
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    with Cluster(tmp_path / "cluster") as cluster:
+        yield cluster
+
+
+@contextlib.contextmanager
+def kept(tmp_path, cluster, *settings):
+    for name in "ab":
+        (tmp_path / "models" / name / "1").mkdir(parents=True)
+        (tmp_path / "models" / name / "config.pbtxt").write_text(IDENTITY)
+    token = tmp_path / "token"
+    token.write_text("first\n")
+    pools = Pools(tmp_path, tmp_path / "models", f'plugin.launcher.server="{cluster.url}"',
+                  'plugin.launcher.namespace="serving"', 'plugin.launcher.image="atoll:1"',
+                  f'plugin.launcher.token_file="{token}"', *settings, launcher="launchers/kubernetes").start()
+    try:
+        yield pools
+    finally:
+        pools.close()
+
+
+def infer(address, model):
+    with tritonclient.http.InferenceServerClient(address) as client:
+        tensor = tritonclient.http.InferInput("INPUT0", [1, 2], "FP32")
+        tensor.set_data_from_numpy(np.array([[1, 2]], np.float32))
+        return client.infer(model, [tensor]).as_numpy("OUTPUT0").tolist()
+
+
+def is_active(pools, lease, instead_of):
+    """On another pod than the one that had that address."""
+    now = pools.lease(lease)
+    return now["state"] == "ACTIVE" and now["address"] != instead_of
+
+
+def test_pods_serve_are_replaced_and_are_found_again(tmp_path, cluster):
+    cluster.token = "first"
+    with kept(tmp_path, cluster) as pools:
+        pools.create(instance={"cpus": 1, "memory": "1GiB"})
+        lease = pools.acquire("a")
+        (name,) = cluster.running()
+        pod = cluster.pods[name]
+        assert lease["address"] == f"{pod['status']['podIP']}:8000"
+        assert infer(lease["address"], "a") == infer(pools.server.http_address, "a") == [[1, 2]]
+        # Its key is in a secret, which the pod names, and nowhere else.
+        variables = cluster.secrets[name]["stringData"]
+        key = variables["ATOLL__PLUGIN__KEYS__RESTRICTED_APIS"].split("atoll-key=")[1].rstrip('"]')
+        assert key and key not in str(pod)
+
+        # A pod that dies is replaced, and its lease goes on.
+        cluster.kill(name)
+        eventually(lambda: name not in cluster.pods and is_active(pools, lease, instead_of=lease["address"]), WAIT_S)
+        assert "its server ended with exit code 137" in pools.server.log
+        assert infer(pools.server.http_address, "a") == [[1, 2]]
+
+        # The keeper goes; its pods serve on, and are found again by the next one, with the token of that time.
+        (name,) = cluster.running()
+        address = pools.lease(lease)["address"]
+        pools.kill()
+        (tmp_path / "token").write_text("second\n")
+        cluster.token = "second"
+        assert infer(address, "a") == [[1, 2]]
+        pools.start()
+        eventually(lambda: pools.lease(lease)["state"] == "ACTIVE", WAIT_S)
+        assert cluster.running() == [name] and pools.lease(lease)["address"] == address
+        pools.release(lease)
+        pools.call("DELETE", "/v2/pools/fraud")
+        eventually(lambda: cluster.pods == {} and cluster.secrets == {}, WAIT_S)
+
+
+def test_an_api_server_in_trouble_loses_nothing(tmp_path, cluster):
+    with kept(tmp_path, cluster) as pools:
+        pools.create()
+        cluster.fail("POST .*/pods", 429, headers={"Retry-After": "1"})
+        cluster.fail("POST .*/secrets", 503)
+        cluster.fail("watch=1", breaks=True)
+        lease = pools.acquire("a")
+        (first,) = cluster.running()
+        # Nothing is told of what happens now but by a list.
+        with cluster.lock:
+            cluster.kill(first)
+            cluster.processes[first].wait()
+            cluster.pods.pop(first)
+            cluster.forget_events()
+        eventually(lambda: is_active(pools, lease, instead_of=lease["address"]), WAIT_S)
+        assert infer(pools.server.http_address, "a") == [[1, 2]]
+        cluster.token = "second"  # a token is renewed in its file, and read again when it is refused
+        (tmp_path / "token").write_text("second\n")
+        pools.release(lease)
+        pools.call("DELETE", "/v2/pools/fraud")
+        eventually(lambda: cluster.pods == {}, WAIT_S)
+        assert any("watch=1" in call for call in cluster.calls)
+
+
+def test_leases_say_why_there_is_no_pod(tmp_path, cluster):
+    with kept(tmp_path, cluster, 'plugin.launcher.queue_timeout="100ms"', 'plugin.launcher.start_timeout="1s"',
+              'plugin.launcher.images={far = "missing:1"}',
+              'plugin.launcher.runtimes={far = "x", none = "/no/such/program", broken = "sh -c \\"echo no licence; exit 3\\""}') as pools:
+        def refusal(**instance):
+            pools.create("other", instance=instance)
+            with pytest.raises(Refused) as refused:
+                pools.acquire("b", pool="other")
+            pools.call("DELETE", "/v2/pools/other?force=true")
+            eventually(lambda: cluster.pods == {} and pools.call("GET", "/v2/pools")["pools"] == [], WAIT_S)
+            return refused.value.text
+
+        assert "its server ended with exit code 3: no licence" in refusal(runtime="broken")
+        assert 'ImagePullBackOff: Back-off pulling image "missing:1"' in refusal(runtime="far")
+        assert "its command cannot be executed: StartError" in refusal(runtime="none")
+        cluster.fail("POST .*/pods", 403, message='pods "x" is forbidden: exceeded quota: gpus')
+        assert "the namespace has no quota left" in refusal()
+        cluster.fail("POST .*/pods", 422, message='Pod "x" is invalid: spec.containers[0].image: Required value')
+        assert "Required value" in refusal()
+        cluster.pods_max = 0
+        assert "0/0 nodes are available: 0 Insufficient cpu." in refusal()
+    assert eventually_running(cluster, 0) == []
