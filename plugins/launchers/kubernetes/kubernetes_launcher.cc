@@ -1,6 +1,6 @@
 #include "launchers/kubernetes/kubernetes_launcher.h"
 
-#include <filesystem>
+#include <algorithm>
 #include <fstream>
 #include <utility>
 #include <vector>
@@ -14,6 +14,7 @@ namespace atl::launchers {
 namespace {
 
 constexpr int64_t kLookIntervalNs = kNsPerSecond;
+constexpr size_t kToldGoneMax = 1'000;
 
 }  // namespace
 
@@ -28,7 +29,10 @@ KubernetesLauncher::KubernetesLauncher(KubernetesSettings settings, ClusterCalls
 
 void KubernetesLauncher::start(SerialExecutorPtr executor) {
   executor_ = std::move(executor);
-  watch_.start(*executor_);
+  run([this, to = executor_.get()] {
+    watch_.start(*to);
+    (void)watch_.want_list();
+  });
 }
 
 void KubernetesLauncher::stop() noexcept {
@@ -77,7 +81,7 @@ void KubernetesLauncher::take(const ServerSpec& spec, LauncherListener& listener
     if (!is_server_id(spec.id))
       return server_is_over(*server, invalid_argument("'", spec.id, "' is no id of a server"), {}, false);
     server->advance();
-    if (!std::exchange(is_looking_, true)) look();
+    look_soon();
   });
 }
 
@@ -107,7 +111,12 @@ void KubernetesLauncher::for_each(Call call) {
 }
 
 void KubernetesLauncher::pod_changed(const PodView& pod) {
-  if (const ServerPtr server = find_pod(pod.name)) server->advance();
+  if (const ServerPtr server = find_pod(pod.name)) return server->advance();
+  // What is nobody's: an earlier process has not come to delete it, or its call arrived when it was over. Others may still be asked for.
+  const bool is_told = std::ranges::find(told_gone_, pod.name) != told_gone_.end();
+  if (pod.is_ending || (pod.stage != PodStage::kEnded && !is_told)) return;
+  leftovers_.try_emplace(pod.name, Leftover{pod.uid, false});
+  look_soon();
 }
 
 void KubernetesLauncher::pod_gone(const std::string& name) {
@@ -152,38 +161,52 @@ void KubernetesLauncher::server_is_over(const PodServer& server, Status reason, 
                  kept.empty() ? std::string() : cat("; what it said last is in ", kept));
   }
   if (leftover) leftovers_.insert_or_assign(server.pod(), Leftover{server.uid(), false});
+  told_gone_.push_back(server.pod());
+  if (told_gone_.size() > kToldGoneMax) told_gone_.pop_front();
   const auto kept_alive = servers_.extract(id);
   notify(id, [&](LauncherListener& listener) { listener.server_ended(id, std::move(reason)); });
   {
     const std::scoped_lock lock(mutex_);
     listeners_.erase(id);
   }
-  if (leftover) remove_leftovers();
+  if (!leftover) return;
+  remove_leftovers();
+  look_soon();
 }
 
 // --- time ---
+
+void KubernetesLauncher::look_soon() {
+  if (!std::exchange(is_looking_, true)) look_later();
+}
+
+void KubernetesLauncher::look_later() {
+  executor_->post_at(clock_.now_ns() + kLookIntervalNs, make_task([this] { look(); }));
+}
 
 /// Goes on as long as there is anything to look at.
 void KubernetesLauncher::look() {
   for_each([](PodServer& server) { server.advance(); });
   remove_leftovers();
   is_looking_ = !servers_.empty() || !leftovers_.empty();
-  if (is_looking_)
-    executor_->post_at(clock_.now_ns() + kLookIntervalNs, make_task([this] { look(); }));
+  if (is_looking_) look_later();
 }
 
 void KubernetesLauncher::remove_leftovers() {
-  if (is_away_) return;
   for (auto& [pod, leftover] : leftovers_) {
-    if (std::exchange(leftover.is_asked, true)) continue;
+    const bool is_asked = std::exchange(leftover.is_asked, true);
+    if (is_asked && is_away_) return;
+    if (is_asked) continue;
     Json options = {{"kind", "DeleteOptions"}, {"apiVersion", "v1"}, {"propagationPolicy", "Background"}};
     if (!leftover.uid.empty()) options["preconditions"] = {{"uid", leftover.uid}};
     calls_.call({"DELETE", cat(namespace_path_, "/pods/", pod), json_text(options)},
                 [this, name = pod](Result<HttpAnswer> answer) { leftover_removed(name, std::move(answer)); });
+    if (is_away_) return;  // this one says when it is back
   }
 }
 
 void KubernetesLauncher::leftover_removed(const std::string& pod, Result<HttpAnswer> answer) {
+  if (answer.ok() && is_success(answer.value())) cluster_answered({});
   const bool is_done = answer.ok() && (is_success(answer.value()) || answer->status == kHttpConflict ||
                                        !read_refusal(answer.value()).passes);
   if (is_done) {

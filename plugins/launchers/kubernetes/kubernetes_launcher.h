@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -68,6 +69,8 @@ class KubernetesLauncher final : public Launcher, private PodWatchListener, priv
   /// Of all servers; they may go meanwhile.
   template <class Call>
   void for_each(Call call);
+  void look_soon();
+  void look_later();
   void look();
   void remove_leftovers();
   void leftover_removed(const std::string& pod, Result<HttpAnswer> answer);
@@ -82,6 +85,7 @@ class KubernetesLauncher final : public Launcher, private PodWatchListener, priv
   PodServerContext context_;
   std::map<std::string, ServerPtr, std::less<>> servers_;
   std::map<std::string, Leftover, std::less<>> leftovers_;  ///< pods of servers that have ended, still to be deleted
+  std::deque<std::string> told_gone_;  ///< names of pods of the last servers that were said to be over
   bool is_away_ = false;   ///< the cluster, when it was asked last
   bool is_looking_ = false;  ///< there will be another look
   std::mutex mutex_;       ///< guards what follows, and is held while listeners are called

@@ -68,8 +68,6 @@ PodServer::PodServer(PodServerContext& with, ServerSpec spec, bool is_adopted)
       is_adopted_(is_adopted),
       since_ns_(with.clock.now_ns()) {
   if (is_adopted) sure_list_ = with.watch.want_list();
-  // Of what is made from now on the watch has to tell.
-  if (!is_adopted && with.watch.is_idle()) (void)with.watch.want_list();
 }
 
 std::string PodServer::pod_path() const { return cat(with_.namespace_path, "/pods/", pod_); }
@@ -151,6 +149,7 @@ void PodServer::was_looked_at(Result<HttpAnswer> answer) {
 void PodServer::take_up(const PodView& pod) {
   uid_ = pod.uid;
   step_ = Step::kBare;
+  since_ns_ = with_.clock.now_ns();
   failures_ = 0;
   next_ns_ = 0;
   sure_list_ = with_.watch.next_number();
@@ -275,8 +274,8 @@ void PodServer::look_at(const PodView& pod) {
 /// It does not run yet.
 void PodServer::wait_for(const PodView& pod) {
   if (pod.reason.code() == Code::kInvalidArgument) return give_up(pod.reason.clone());
-  // Nobody knows what has become of it meanwhile.
-  if (with_.owner.is_cluster_away()) return;
+  // Nobody knows what has become of it meanwhile, so that does not count.
+  if (with_.owner.is_cluster_away()) since_ns_ = with_.clock.now_ns();
   const bool is_unplaced = pod.stage == PodStage::kUnplaced;
   const int64_t waits_ns = with_.clock.now_ns() - since_ns_;
   const int64_t limit_ns = is_unplaced ? with_.settings.queue_timeout_ns

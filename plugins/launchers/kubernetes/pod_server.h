@@ -42,7 +42,7 @@ struct PodServerContext {
   PodServerOwner& owner;
 };
 
-/// There is one call at a time about a server; what it waits for otherwise comes from the watch, or with time. On one executor.
+/// One on a watch that has been told to list. There is one call at a time about a server; what it waits for otherwise comes from the watch, or with time. On one executor.
 class PodServer : public std::enable_shared_from_this<PodServer> {
  public:
   PodServer(PodServerContext& with, ServerSpec spec, bool is_adopted);

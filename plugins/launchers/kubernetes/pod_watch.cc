@@ -114,6 +114,7 @@ void PodWatch::watched(WatchEvent event) {
     }
     return again(true, 0);
   }
+  listener_.cluster_answered({});
   if (!event.version.empty()) version_ = std::move(event.version);
   if (event.kind == WatchKind::kBookmark) return;
   std::string name = event.pod.name;

@@ -21,7 +21,7 @@ class PodWatchListener {
   virtual void pod_gone(const std::string& name) = 0;
   /// Everything that was there when the list of that number began was told.
   virtual void pods_listed(uint64_t number) = 0;
-  /// How a call went that this has made: whether the cluster answers.
+  /// Whether the cluster answers, by a call or an event.
   virtual void cluster_answered(const Status& status) = 0;
 
  protected:
@@ -41,8 +41,6 @@ class PodWatch {
   void start(SerialExecutor& executor) noexcept { executor_ = &executor; }
   /// The number of a list that begins from now on. It is asked for with others that are wanted at the same time.
   uint64_t want_list();
-  /// Whether anything is asked of the cluster.
-  bool is_idle() const noexcept { return step_ == Step::kIdle; }
   /// A list that begins now, or later, has at least that number.
   uint64_t next_number() const noexcept { return number_ + 1; }
   /// Null: it knows of none.
