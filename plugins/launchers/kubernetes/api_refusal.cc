@@ -11,7 +11,8 @@ namespace atl::launchers {
 namespace {
 
 constexpr size_t kTextBytesMax = 600;
-constexpr int64_t kFirstPauseNs = 500 * kNsPerMs, kPauseMaxNs = 30 * kNsPerSecond, kAskedMaxNs = 60 * kNsPerSecond;
+constexpr int64_t kFirstPauseNs = 500 * kNsPerMs, kPauseMaxNs = 30 * kNsPerSecond,
+                  kAskedMaxNs = 60 * kNsPerSecond;
 
 /// What it says of itself, for people.
 std::string said(const HttpAnswer& answer) {

@@ -36,7 +36,8 @@ TEST(ApiRefusal, TextsOfOthersAreKeptShort) {
 TEST(ApiRefusal, HasTheTimeThatTheClusterAsksFor) {
   EXPECT_EQ(refusal(429, "m", "7").retry_after_ns, 7 * kNsPerSecond);
   EXPECT_EQ(refusal(429, "m", "999999999999").retry_after_ns, 60 * kNsPerSecond);
-  for (const char* text : {"", "-1", "soon", "99999999999999999999"}) EXPECT_EQ(refusal(429, "m", text).retry_after_ns, 0) << text;
+  for (const char* text : {"", "-1", "soon", "99999999999999999999"})
+    EXPECT_EQ(refusal(429, "m", text).retry_after_ns, 0) << text;
 }
 
 TEST(RetryPause, GrowsToABoundAndIsNotShorterThanAskedFor) {

@@ -33,7 +33,8 @@ Result<std::string> decode_base64(std::string_view name, std::string_view text) 
 
 /// A member "NAME-data", or what is in the file that "NAME" names; empty: neither is there.
 Result<std::string> data_or_file(const Json& object, const char* name, const std::string& folder) {
-  const std::string data_name = cat(name, "-data"), data = text_at(object, {data_name.c_str()}), file = text_at(object, {name});
+  const std::string data_name = cat(name, "-data"), data = text_at(object, {data_name.c_str()}),
+                    file = text_at(object, {name});
   if (!data.empty()) return decode_base64(data_name, data);
   if (!file.empty()) return read_small_file(std::filesystem::path(folder) / file);
   return std::string();
@@ -44,10 +45,12 @@ Status read_cluster(const Json& cluster, const std::string& folder, ClusterAcces
     if (!text_at(cluster, {name}).empty()) return invalid_argument("'", name, "' is not supported");
   }
   if (field_at(cluster, {"insecure-skip-tls-verify"}) == true)
-    return invalid_argument("'insecure-skip-tls-verify' is not supported: name the certificates of the server's authority");
+    return invalid_argument(
+        "'insecure-skip-tls-verify' is not supported: name the certificates of the server's authority");
   access.server = text_at(cluster, {"server"});
   while (access.server.ends_with('/')) access.server.pop_back();
-  if (!is_http_url(access.server)) return invalid_argument("'", access.server, "' is no address of a cluster");
+  if (!is_http_url(access.server))
+    return invalid_argument("'", access.server, "' is no address of a cluster");
   Result<std::string> authority = data_or_file(cluster, "certificate-authority", folder);
   if (!authority.ok()) return std::move(authority).status();
   access.ca_text = std::move(authority).value();
@@ -106,7 +109,8 @@ Result<ClusterAccess> in_cluster_access(const std::function<const char*(const ch
   const char* const host = variable("KUBERNETES_SERVICE_HOST");
   const char* const port = variable("KUBERNETES_SERVICE_PORT");
   if (host == nullptr || port == nullptr || *host == '\0' || *port == '\0')
-    return invalid_argument("this process is in no pod (KUBERNETES_SERVICE_HOST is not set): set 'server' or 'kubeconfig'");
+    return invalid_argument(
+        "this process is in no pod (KUBERNETES_SERVICE_HOST is not set): set 'server' or 'kubeconfig'");
   const bool is_ipv6 = std::strchr(host, ':') != nullptr;
   ClusterAccess access{cat("https://", is_ipv6 ? "[" : "", host, is_ipv6 ? "]" : "", ":", port)};
   access.token_file = folder + "/token";
@@ -122,10 +126,12 @@ Result<ClusterAccess> in_cluster_access(const std::function<const char*(const ch
 Result<ClusterAccess> read_kubeconfig(std::string_view text, const std::string& folder) {
   const Json config = parse_json(text);
   if (!config.is_object())
-    return invalid_argument("it is not JSON; 'kubectl config view --raw -o json' prints a kubeconfig as JSON");
+    return invalid_argument(
+        "it is not JSON; 'kubectl config view --raw -o json' prints a kubeconfig as JSON");
   const std::string current = text_at(config, {"current-context"});
   const Json& context = field_at(item_named(field_at(config, {"contexts"}), current), {"context"});
-  if (context.is_null()) return invalid_argument("it has no context '", current, "', which is its current one");
+  if (context.is_null())
+    return invalid_argument("it has no context '", current, "', which is its current one");
   const std::string cluster_name = text_at(context, {"cluster"}), user_name = text_at(context, {"user"});
   const Json& cluster = field_at(item_named(field_at(config, {"clusters"}), cluster_name), {"cluster"});
   if (cluster.is_null()) return invalid_argument("it has no cluster '", cluster_name, "'");

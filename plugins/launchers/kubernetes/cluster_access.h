@@ -10,13 +10,13 @@
 namespace atl::launchers {
 
 struct ClusterAccess {
-  std::string server;          ///< "https://HOST:PORT", without '/' at the end
-  std::string name_space = {}; ///< empty: nothing is said of it
-  std::string ca_file = {};    ///< whom the server is trusted by, PEM
-  std::string ca_text = {};    ///< the certificates themselves, in place of the file
+  std::string server;           ///< "https://HOST:PORT", without '/' at the end
+  std::string name_space = {};  ///< empty: nothing is said of it
+  std::string ca_file = {};     ///< whom the server is trusted by, PEM
+  std::string ca_text = {};     ///< the certificates themselves, in place of the file
   std::string token = {};
-  std::string token_file = {}; ///< in place of the token, and read again and again
-  std::string cert_text = {};  ///< certificate that is shown, PEM; empty: none
+  std::string token_file = {};  ///< in place of the token, and read again and again
+  std::string cert_text = {};   ///< certificate that is shown, PEM; empty: none
   std::string key_text = {};
 };
 

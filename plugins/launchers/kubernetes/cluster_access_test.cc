@@ -17,16 +17,18 @@ namespace {
 void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
 
 std::string config(const std::string& cluster, const std::string& user) {
-  return cat(R"({"current-context":"here","contexts":[{"name":"other"},{"name":"here","context":{"cluster":"c","user":"u","namespace":"ns"}}],
-    "clusters":[{"name":"c","cluster":{)", cluster, R"(}}],"users":[{"name":"u","user":{)", user, "}}]}");
+  return cat(
+      R"({"current-context":"here","contexts":[{"name":"other"},{"name":"here","context":{"cluster":"c","user":"u","namespace":"ns"}}],
+    "clusters":[{"name":"c","cluster":{)",
+      cluster, R"(}}],"users":[{"name":"u","user":{)", user, "}}]}");
 }
 const std::string kServer = R"("server":"https://10.0.0.1:6443/")";
 
 TEST(Kubeconfig, HasTheServerOfTheCurrentContext) {
-  const Result<ClusterAccess> access =
-      read_kubeconfig(config(kServer + R"(,"certificate-authority-data":"Q0E=")",
-                             R"("client-certificate-data":"Y2VydA==","client-key-data":"a2V5","token":" t1 ")"),
-                      "/");
+  const Result<ClusterAccess> access = read_kubeconfig(
+      config(kServer + R"(,"certificate-authority-data":"Q0E=")",
+             R"("client-certificate-data":"Y2VydA==","client-key-data":"a2V5","token":" t1 ")"),
+      "/");
   ASSERT_TRUE(access.ok()) << access.status().text();
   EXPECT_EQ(access.value().server, "https://10.0.0.1:6443");
   EXPECT_EQ(access.value().name_space, "ns");
@@ -40,8 +42,8 @@ TEST(Kubeconfig, PathsBeginAtItsFolder) {
   const test::TemporaryDirectory folder;
   const std::string path = folder.path();
   write(path + "/ca.pem", "authority");
-  const Result<ClusterAccess> access =
-      read_kubeconfig(config(kServer + R"(,"certificate-authority":"ca.pem")", R"("tokenFile":"token")"), path);
+  const Result<ClusterAccess> access = read_kubeconfig(
+      config(kServer + R"(,"certificate-authority":"ca.pem")", R"("tokenFile":"token")"), path);
   ASSERT_TRUE(access.ok()) << access.status().text();
   EXPECT_EQ(access.value().ca_text, "authority");
   EXPECT_EQ(access.value().token_file, path + "/token");
@@ -54,23 +56,31 @@ TEST(Kubeconfig, SaysWhatIsNotSupportedOrMissing) {
   };
   EXPECT_NE(refused("apiVersion: v1").find("kubectl config view --raw -o json"), std::string::npos);
   EXPECT_EQ(refused("{}"), "it has no context '', which is its current one");
-  EXPECT_NE(refused(config(kServer, R"("exec":{"command":"aws"})")).find("user 'u': the user's credentials come from a program ('exec')"),
+  EXPECT_NE(refused(config(kServer, R"("exec":{"command":"aws"})"))
+                .find("user 'u': the user's credentials come from a program ('exec')"),
             std::string::npos);
-  EXPECT_EQ(refused(config(kServer + R"(,"proxy-url":"http://p")", "")), "cluster 'c': 'proxy-url' is not supported");
-  EXPECT_NE(refused(config(kServer + R"(,"insecure-skip-tls-verify":true)", "")).find("insecure-skip-tls-verify"), std::string::npos);
+  EXPECT_EQ(refused(config(kServer + R"(,"proxy-url":"http://p")", "")),
+            "cluster 'c': 'proxy-url' is not supported");
+  EXPECT_NE(
+      refused(config(kServer + R"(,"insecure-skip-tls-verify":true)", "")).find("insecure-skip-tls-verify"),
+      std::string::npos);
   EXPECT_EQ(refused(config(kServer + R"(,"certificate-authority-data":"***")", "")),
             "cluster 'c': 'certificate-authority-data' is no base64");
   EXPECT_NE(refused(config(R"("server":"ftp://x")", "")).find("no address of a cluster"), std::string::npos);
   EXPECT_EQ(refused(config(kServer, R"("client-key-data":"a2V5")")),
             "user 'u': 'client-certificate' and 'client-key' belong together");
-  EXPECT_EQ(refused(config(kServer, R"("token":"a\r\nb")")), "user 'u': the token has characters that no token has");
+  EXPECT_EQ(refused(config(kServer, R"("token":"a\r\nb")")),
+            "user 'u': the token has characters that no token has");
 }
 
 TEST(InCluster, IsWhatAPodIsGiven) {
   const test::TemporaryDirectory folder;
   const std::string path = folder.path();
-  std::map<std::string, const char*> variables = {{"KUBERNETES_SERVICE_HOST", "fd00::1"}, {"KUBERNETES_SERVICE_PORT", "443"}};
-  const auto variable = [&](const char* name) { return variables.contains(name) ? variables[name] : nullptr; };
+  std::map<std::string, const char*> variables = {{"KUBERNETES_SERVICE_HOST", "fd00::1"},
+                                                  {"KUBERNETES_SERVICE_PORT", "443"}};
+  const auto variable = [&](const char* name) {
+    return variables.contains(name) ? variables[name] : nullptr;
+  };
   EXPECT_FALSE(in_cluster_access(variable, path).ok()) << "no service account";
   write(path + "/ca.crt", "authority");
   write(path + "/namespace", "serving\n");

@@ -104,13 +104,14 @@ void HttpClusterCalls::watch(std::string path, OnEvent on_event, Done done) {
       }
     });
   };
-  client_.call(std::move(request), [this, is_over, done = std::move(done)](Result<HttpAnswer> answer) mutable {
-    post([this, is_over, done = std::move(done), answer = std::move(answer)]() mutable {
-      if (is_over->load(std::memory_order_acquire)) return;
-      if (answer.ok() && answer->status == kHttpUnauthorized) renew_token(true);
-      done(std::move(answer));
-    });
-  });
+  client_.call(std::move(request),
+               [this, is_over, done = std::move(done)](Result<HttpAnswer> answer) mutable {
+                 post([this, is_over, done = std::move(done), answer = std::move(answer)]() mutable {
+                   if (is_over->load(std::memory_order_acquire)) return;
+                   if (answer.ok() && answer->status == kHttpUnauthorized) renew_token(true);
+                   done(std::move(answer));
+                 });
+               });
 }
 
 void HttpClusterCalls::end_watch() {

@@ -20,7 +20,11 @@ class HttpClusterCalls final : public ClusterCalls {
  public:
   /// \param timeout_ns  for a call \param silence_ns  the longest time in which a watch says nothing: the cluster sends bookmarks
   HttpClusterCalls(ClusterAccess access, int64_t timeout_ns, int64_t silence_ns, Clock& clock, Log& log)
-      : access_(std::move(access)), timeout_ns_(timeout_ns), silence_ns_(silence_ns), clock_(clock), log_(log) {}
+      : access_(std::move(access)),
+        timeout_ns_(timeout_ns),
+        silence_ns_(silence_ns),
+        clock_(clock),
+        log_(log) {}
   HttpClusterCalls(const HttpClusterCalls&) = delete;
   HttpClusterCalls& operator=(const HttpClusterCalls&) = delete;
   virtual ~HttpClusterCalls() = default;

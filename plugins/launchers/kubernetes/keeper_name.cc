@@ -48,14 +48,18 @@ Result<std::string> keeper_name(const std::string& folder) {
     Result<std::string> text = read_small_file(path);
     if (!text.ok()) return std::move(text).status();
     const std::string name(without_blanks(text.value()));
-    if (name.size() == kNameBytes && name.find_first_not_of("0123456789abcdef") == std::string::npos) return name;
-    return invalid_argument(path, ": found '", name.substr(0, kNameBytes), "', expected ", kNameBytes, " hexadecimal digits");
+    if (name.size() == kNameBytes && name.find_first_not_of("0123456789abcdef") == std::string::npos)
+      return name;
+    return invalid_argument(path, ": found '", name.substr(0, kNameBytes), "', expected ", kNameBytes,
+                            " hexadecimal digits");
   }
   std::string name = random_name();
   ATOLL_RETURN_IF_ERROR(write_synced(path + ".new", name + "\n"));
-  if (std::rename((path + ".new").c_str(), path.c_str()) != 0) return invalid_argument(path, ": ", std::strerror(errno));
+  if (std::rename((path + ".new").c_str(), path.c_str()) != 0)
+    return invalid_argument(path, ": ", std::strerror(errno));
   const FileDescriptor synced(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!synced.valid() || ::fsync(synced.get()) != 0) return invalid_argument(folder, ": ", std::strerror(errno));
+  if (!synced.valid() || ::fsync(synced.get()) != 0)
+    return invalid_argument(folder, ": ", std::strerror(errno));
   return name;
 }
 

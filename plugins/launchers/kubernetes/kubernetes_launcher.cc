@@ -18,13 +18,15 @@ constexpr size_t kToldGoneMax = 1'000;
 
 }  // namespace
 
-KubernetesLauncher::KubernetesLauncher(KubernetesSettings settings, ClusterCalls& calls, Clock& clock, Log& log)
+KubernetesLauncher::KubernetesLauncher(KubernetesSettings settings, ClusterCalls& calls, Clock& clock,
+                                       Log& log)
     : settings_(std::move(settings)),
       namespace_path_(cat("/api/v1/namespaces/", percent_encode(settings_.access.name_space))),
       calls_(calls),
       clock_(clock),
       log_(log),
-      watch_(namespace_path_ + "/pods", "labelSelector=" + keeper_selector(settings_.pods.keeper), calls, *this, clock),
+      watch_(namespace_path_ + "/pods", "labelSelector=" + keeper_selector(settings_.pods.keeper), calls,
+             *this, clock),
       context_{settings_, namespace_path_, calls, watch_, clock, *this} {}
 
 void KubernetesLauncher::start(SerialExecutorPtr executor) {
@@ -79,7 +81,7 @@ void KubernetesLauncher::take(const ServerSpec& spec, LauncherListener& listener
     const auto server = std::make_shared<PodServer>(context_, spec, is_adopted);
     servers_.emplace(spec.id, server);
     if (!is_server_id(spec.id))
-      return server_is_over(*server, invalid_argument("'", spec.id, "' is no id of a server"), {}, false);
+      return server_is_over(*server, invalid_argument("'", spec.id, "' is no id of a server"), {}, {});
     server->advance();
     look_soon();
   });
@@ -152,7 +154,8 @@ std::string KubernetesLauncher::keep_log(const ServerSpec& spec, const std::stri
   return file.flush() ? path : std::string();
 }
 
-void KubernetesLauncher::server_is_over(const PodServer& server, Status reason, const std::string& log, bool leftover) {
+void KubernetesLauncher::server_is_over(const PodServer& server, Status reason, const std::string& log,
+                                        const std::string& leftover) {
   const ServerSpec& spec = server.spec();
   const std::string id = spec.id;
   if (!reason.ok() && reason.code() != Code::kNotFound) {
@@ -160,7 +163,7 @@ void KubernetesLauncher::server_is_over(const PodServer& server, Status reason, 
     log_.warning("server ", id, " (", spec.pool, "-i", spec.instance, "): ", reason.text(),
                  kept.empty() ? std::string() : cat("; what it said last is in ", kept));
   }
-  if (leftover) leftovers_.insert_or_assign(server.pod(), Leftover{server.uid(), false});
+  if (!leftover.empty()) leftovers_.insert_or_assign(server.pod(), Leftover{leftover, false});
   told_gone_.push_back(server.pod());
   if (told_gone_.size() > kToldGoneMax) told_gone_.pop_front();
   const auto kept_alive = servers_.extract(id);
@@ -169,7 +172,7 @@ void KubernetesLauncher::server_is_over(const PodServer& server, Status reason, 
     const std::scoped_lock lock(mutex_);
     listeners_.erase(id);
   }
-  if (!leftover) return;
+  if (leftover.empty()) return;
   remove_leftovers();
   look_soon();
 }

@@ -55,7 +55,8 @@ class KubernetesLauncher final : public Launcher, private PodWatchListener, priv
 
   // --- PodServerOwner, and PodWatchListener ---
   void server_runs(const PodServer& server, const ServerAddress& address) override;
-  void server_is_over(const PodServer& server, Status reason, const std::string& log, bool leftover) override;
+  void server_is_over(const PodServer& server, Status reason, const std::string& log,
+                      const std::string& leftover) override;
   void cluster_answered(const Status& status) override;
   bool is_cluster_away() const override { return is_away_; }
 
@@ -84,11 +85,12 @@ class KubernetesLauncher final : public Launcher, private PodWatchListener, priv
   PodWatch watch_;  ///< the executor's, as all that follows
   PodServerContext context_;
   std::map<std::string, ServerPtr, std::less<>> servers_;
-  std::map<std::string, Leftover, std::less<>> leftovers_;  ///< pods of servers that have ended, still to be deleted
+  std::map<std::string, Leftover, std::less<>>
+      leftovers_;                      ///< pods of servers that have ended, still to be deleted
   std::deque<std::string> told_gone_;  ///< names of pods of the last servers that were said to be over
-  bool is_away_ = false;   ///< the cluster, when it was asked last
-  bool is_looking_ = false;  ///< there will be another look
-  std::mutex mutex_;       ///< guards what follows, and is held while listeners are called
+  bool is_away_ = false;               ///< the cluster, when it was asked last
+  bool is_looking_ = false;            ///< there will be another look
+  std::mutex mutex_;                   ///< guards what follows, and is held while listeners are called
   std::map<std::string, LauncherListener*, std::less<>> listeners_;
   SerialExecutorPtr executor_;
 };

@@ -102,7 +102,9 @@ TEST_F(KubernetesLauncherTest, ASecretThatMayNotBeMadeEndsTheServer) {
   cluster_.refusal = HttpAnswer{403, R"({"message":"cannot create secrets"})", {""}};
   ASSERT_TRUE(ends());
   EXPECT_EQ(told_.reason.code(), Code::kInvalidArgument);
-  EXPECT_NE(told_.reason.text().find("its secret: the cluster does not allow it: HTTP 403: cannot create secrets"), std::string::npos)
+  EXPECT_NE(
+      told_.reason.text().find("its secret: the cluster does not allow it: HTTP 403: cannot create secrets"),
+      std::string::npos)
       << told_.reason.text();
   has_no_pod();
 }
@@ -147,7 +149,8 @@ TEST_F(KubernetesLauncherTest, AServerThatFailsSaysWhatItSaidLast) {
   cluster_.fail(name_, 3);
   ASSERT_TRUE(ends());
   EXPECT_EQ(told_.reason.code(), Code::kUnavailable);
-  EXPECT_EQ(told_.reason.text(), cat("pod ", name_, ": its server ended with exit code 3: two | three | no licence"));
+  EXPECT_EQ(told_.reason.text(),
+            cat("pod ", name_, ": its server ended with exit code 3: two | three | no licence"));
   EXPECT_TRUE(std::filesystem::exists(world_.directory.path() / "fraud-i0.failed.log"));
   has_no_pod();
 }

@@ -1,5 +1,3 @@
-#include "launchers/kubernetes/settings.h"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -9,6 +7,7 @@
 #include "atoll/testing/temporary_directory.h"
 #include "launchers/kubernetes/option_table.h"
 #include "launchers/kubernetes/pod_server.h"
+#include "launchers/kubernetes/settings.h"
 
 namespace atl::launchers {
 namespace {
@@ -19,7 +18,8 @@ Result<KubernetesSettings> read(test::OptionTexts texts) {
   texts.try_emplace("image", "atoll:1");
   if (!texts.contains("kubeconfig")) texts.try_emplace("server", "http://127.0.0.1:8001/");
   test::FakeOptions options;
-  const Status status = test::apply_option_table({kKubernetesOptions.begin(), kKubernetesOptions.size()}, texts, options, "launcher");
+  const Status status = test::apply_option_table({kKubernetesOptions.begin(), kKubernetesOptions.size()},
+                                                 texts, options, "launcher");
   if (!status.ok()) return status.clone();
   return KubernetesSettings::read(options);
 }
@@ -61,11 +61,16 @@ TEST(KubernetesSettings, AreWhatTheManifestSays) {
 }
 
 TEST(KubernetesSettings, SayWhatIsWrong) {
-  EXPECT_EQ(refused({{"server", "here"}}), "option 'server' is 'here', expected http://HOST:PORT or https://HOST:PORT");
-  EXPECT_EQ(refused({{"server", "http://a"}, {"kubeconfig", "b"}}), "options 'server' and 'kubeconfig' exclude each other");
-  EXPECT_NE(refused({{"kubeconfig", "/none"}}).find("option 'kubeconfig': /none: No such file"), std::string::npos);
-  EXPECT_NE(refused({{"pod_template", "/none"}}).find("option 'pod_template': /none: No such file"), std::string::npos);
-  EXPECT_NE(refused({{"claims", R"({"m" = "c"})"}}).find("option 'claims': found the path 'm'"), std::string::npos);
+  EXPECT_EQ(refused({{"server", "here"}}),
+            "option 'server' is 'here', expected http://HOST:PORT or https://HOST:PORT");
+  EXPECT_EQ(refused({{"server", "http://a"}, {"kubeconfig", "b"}}),
+            "options 'server' and 'kubeconfig' exclude each other");
+  EXPECT_NE(refused({{"kubeconfig", "/none"}}).find("option 'kubeconfig': /none: No such file"),
+            std::string::npos);
+  EXPECT_NE(refused({{"pod_template", "/none"}}).find("option 'pod_template': /none: No such file"),
+            std::string::npos);
+  EXPECT_NE(refused({{"claims", R"({"m" = "c"})"}}).find("option 'claims': found the path 'm'"),
+            std::string::npos);
   EXPECT_NE(refused({{"images", R"({triton = "t"})"}}).find("option 'images': 'triton'"), std::string::npos);
   EXPECT_NE(refused({{"runtimes", R"({x = "{port}"})"}}).find("option 'runtimes': 'x'"), std::string::npos);
   EXPECT_EQ(refused({{"image", ""}}), "option 'image' is empty");

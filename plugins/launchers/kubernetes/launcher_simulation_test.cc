@@ -1,7 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <iterator>
 #include <map>
-#include <set>
 #include <string>
 
 #include "launchers/kubernetes/testing/launcher_world.h"
@@ -28,7 +29,8 @@ class CheckedServers final : public LauncherListener {
   void server_ended(std::string_view id, Status reason) noexcept override {
     const auto server = servers.find(std::string(id));
     if (server == servers.end()) return problem(id, "ends twice");
-    if (reason.ok() != server->second.is_ending && reason.ok()) problem(id, "ends well, and nobody has asked for it");
+    if (reason.ok() != server->second.is_ending && reason.ok())
+      problem(id, "ends well, and nobody has asked for it");
     // The quota of a server is given to another one when it has ended.
     if (cluster_.has_pod(std::string(id))) {
       const Json& pod = cluster_.pod_of(std::string(id));
@@ -65,7 +67,8 @@ class Simulation {
     world_.cluster.is_away = world_.cluster.is_full = false;
     world_.cluster.lost_percent = 0;
     for (auto& [id, server] : servers_.servers) end(id, server);
-    const bool all_end = world_.wait([&] { return servers_.servers.empty() && world_.cluster.pods.empty(); }, 1'200 * kNsPerSecond);
+    const bool all_end = world_.wait([&] { return servers_.servers.empty() && world_.cluster.pods.empty(); },
+                                     1'200 * kNsPerSecond);
     if (!all_end) {
       for (const auto& [id, server] : servers_.servers) servers_.problem(id, "does not end");
       for (const auto& [name, pod] : world_.cluster.pods) servers_.problem(name, "is left");
@@ -135,8 +138,15 @@ class Simulation {
   int ids_ = 0;
 };
 
+uint64_t number_from(const char* variable, uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
 TEST(LauncherSimulation, NothingIsLostWhateverHappens) {
-  for (uint64_t seed = 1; seed <= 150; ++seed) {
+  const uint64_t first = number_from("ATOLL_SIMULATION_FIRST_SEED", 1);
+  const uint64_t seeds = number_from("ATOLL_SIMULATION_SEEDS", 40);
+  for (uint64_t seed = first; seed < first + seeds; ++seed) {
     const std::string problems = Simulation(seed).run(60);
     ASSERT_EQ(problems, "") << "seed " << seed;
   }

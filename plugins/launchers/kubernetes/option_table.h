@@ -8,7 +8,8 @@ namespace atl::launchers {
 inline constexpr OptionTable kKubernetesOptions{
     option_string("state_directory")
         .required()
-        .help("Folder for the name by which this keeper's pods are found again, and for what servers said that have failed."),
+        .help(
+            "Folder for the name by which this keeper's pods are found again, and for what servers said that have failed."),
     option_string("server", "")
         .help(
             "Address of the cluster's API, such as http://127.0.0.1:8001 of 'kubectl proxy'. Empty: 'kubeconfig', or what a pod is given by its "
@@ -16,7 +17,8 @@ inline constexpr OptionTable kKubernetesOptions{
     option_string("ca_file", "")
         .help("With 'server': PEM file of the certificates by which it is trusted. Empty: the system's."),
     option_string("token_file", "")
-        .help("With 'server': file of the token that is shown. It is read again each minute. Empty: none is shown."),
+        .help(
+            "With 'server': file of the token that is shown. It is read again each minute. Empty: none is shown."),
     option_string("kubeconfig", "")
         .help("File that 'kubectl config view --raw -o json' has printed; its current context is used."),
     option_string("namespace", "")
@@ -33,11 +35,10 @@ inline constexpr OptionTable kKubernetesOptions{
         .help(
             "Clients may register regions of shared memory with servers. Else that needs the server's key, which only this server has, as "
             "model control, trace and log settings do always."),
-    option_string_map("claims")
-        .help(
-            "What pods see of folders of this machine, at the same paths and read only: \"/srv/models\" = \"models\" mounts the claim 'models', "
-            "\"models/a/b\" a folder in it. Servers need the sources of models, and the folder 'repositories' in the state_directory of "
-            "pools/leases."),
+    option_string_map("claims").help(
+        "What pods see of folders of this machine, at the same paths and read only: \"/srv/models\" = \"models\" mounts the claim 'models', "
+        "\"models/a/b\" a folder in it. Servers need the sources of models, and the folder 'repositories' in the state_directory of "
+        "pools/leases."),
     option_string("pod_template", "")
         .help(
             "JSON file of a pod, of which metadata and spec are merged into those of servers: node selectors, tolerations, secrets for images, "
@@ -47,20 +48,26 @@ inline constexpr OptionTable kKubernetesOptions{
     option_int("grpc_port", 8001).range(0, 65535).help("Port of servers for gRPC; 0: they have none."),
     option_bytes("dev_shm_size", "256MiB")
         .range("0B", "1TiB")
-        .help("Size of /dev/shm in a pod, a part of its memory, for workers of Python models; 0B: what the node gives."),
+        .help(
+            "Size of /dev/shm in a pod, a part of its memory, for workers of Python models; 0B: what the node gives."),
     option_duration("queue_timeout", "1m")
         .range("0s", "24h")
-        .help("A pod for which no node has had room for so long is deleted, and its lease refused. 0s: it may wait for ever."),
+        .help(
+            "A pod for which no node has had room for so long is deleted, and its lease refused. 0s: it may wait for ever."),
     option_duration("start_timeout", "4m")
         .range("1s", "24h")
-        .help("A pod that has a node and does not run after that time is deleted; until then images are pulled again and again."),
+        .help(
+            "A pod that has a node and does not run after that time is deleted; until then images are pulled again and again."),
     option_duration("stop_timeout", "45s")
         .range("1s", "24h")
         .help("Time for a server to end before it is killed; longer than its drain timeout."),
-    option_duration("call_timeout", "30s").range("100ms", "10m").help("Time for the cluster to answer a call."),
+    option_duration("call_timeout", "30s")
+        .range("100ms", "10m")
+        .help("Time for the cluster to answer a call."),
     option_duration("watch_silence", "2m")
         .range("1s", "1h")
-        .help("A watch of which nothing was heard for so long is begun anew; the cluster says something about each minute."),
+        .help(
+            "A watch of which nothing was heard for so long is begun anew; the cluster says something about each minute."),
 };
 
 }  // namespace atl::launchers

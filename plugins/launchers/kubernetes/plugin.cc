@@ -19,7 +19,8 @@ class KubernetesLauncherPlugin final : public Plugin {
     Result<KubernetesSettings> settings = KubernetesSettings::read(host_.options());
     if (!settings.ok()) return std::move(settings).status();
     settings_ = std::move(settings).value();
-    calls_.emplace(settings_.access, settings_.call_timeout_ns, settings_.watch_silence_ns, host_.clock(), host_.log());
+    calls_.emplace(settings_.access, settings_.call_timeout_ns, settings_.watch_silence_ns, host_.clock(),
+                   host_.log());
     return {};
   }
   Status start() override {

@@ -17,7 +17,8 @@ constexpr int64_t kLookAfterNs = 10 * kNsPerSecond;
 constexpr size_t kLogLinesShown = 3, kLogBytesShown = 500, kLogBytesMax = size_t{256} << 10;
 
 const InstanceCommand* runtime_of(const ServerSpec& server, const KubernetesSettings& settings) {
-  const auto found = settings.runtimes.find(server.runtime.empty() ? settings.default_runtime : server.runtime);
+  const auto found =
+      settings.runtimes.find(server.runtime.empty() ? settings.default_runtime : server.runtime);
   return found == settings.runtimes.end() ? nullptr : &found->second;
 }
 
@@ -53,7 +54,8 @@ std::string last_lines(std::string_view log) {
   if (begin != std::string_view::npos && begin < log.size()) log.remove_prefix(begin);
   if (log.size() > kLogBytesShown) log.remove_prefix(log.size() - kLogBytesShown);
   std::string text = replace_invalid_utf8(without_blanks(log));
-  for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at)) text.replace(at, 1, " | ");
+  for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at))
+    text.replace(at, 1, " | ");
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < ' ') c = ' ';
   }
@@ -64,13 +66,12 @@ PodServer::PodServer(PodServerContext& with, ServerSpec spec, bool is_adopted)
     : with_(with),
       spec_(std::move(spec)),
       pod_(pod_name(spec_.pool, spec_.id)),
+      pod_path_(cat(with.namespace_path, "/pods/", pod_)),
       step_(is_adopted ? Step::kSought : Step::kWanted),
       is_adopted_(is_adopted),
       since_ns_(with.clock.now_ns()) {
   if (is_adopted) sure_list_ = with.watch.want_list();
 }
-
-std::string PodServer::pod_path() const { return cat(with_.namespace_path, "/pods/", pod_); }
 
 // --- calls ---
 
@@ -121,7 +122,7 @@ void PodServer::created(Result<HttpAnswer> answer) {
 }
 
 /// Asks for the pod itself.
-void PodServer::look() { call({.path = pod_path()}, &PodServer::was_looked_at); }
+void PodServer::look() { call({.path = pod_path_}, &PodServer::was_looked_at); }
 
 void PodServer::was_looked_at(Result<HttpAnswer> answer) {
   Status refusal;
@@ -135,8 +136,7 @@ void PodServer::was_looked_at(Result<HttpAnswer> answer) {
     return;
   }
   const PodView pod = PodView::read(parse_json(answer->body));
-  if (pod.server_id != spec_.id)
-    return over(invalid_argument("another pod has this name"), {}, false);
+  if (pod.server_id != spec_.id) return over(invalid_argument("another pod has this name"), {}, false);
   with_.owner.cluster_answered({});
   next_ns_ = with_.clock.now_ns() + kLookAfterNs;
   if (step_ == Step::kWanted) return take_up(pod);
@@ -178,7 +178,7 @@ void PodServer::was_given_secret(Result<HttpAnswer> answer) {
 void PodServer::remove() {
   Json options = {{"kind", "DeleteOptions"}, {"apiVersion", "v1"}, {"propagationPolicy", "Background"}};
   if (!uid_.empty()) options["preconditions"] = {{"uid", uid_}};
-  call({"DELETE", pod_path(), json_text(options)}, &PodServer::removed);
+  call({"DELETE", pod_path_, json_text(options)}, &PodServer::removed);
 }
 
 void PodServer::removed(Result<HttpAnswer> answer) {
@@ -199,10 +199,11 @@ void PodServer::removed(Result<HttpAnswer> answer) {
 }
 
 void PodServer::log_was_read(Result<HttpAnswer> answer) {
-  const std::string log = answer.ok() && is_success(answer.value()) ? replace_invalid_utf8(answer->body) : std::string();
+  const std::string log =
+      answer.ok() && is_success(answer.value()) ? replace_invalid_utf8(answer->body) : std::string();
   const std::string lines = last_lines(log);
-  Status reason = lines.empty() ? std::move(because_)
-                                : make_status(because_.code(), because_.message(), ": ", lines);
+  Status reason =
+      lines.empty() ? std::move(because_) : make_status(because_.code(), because_.message(), ": ", lines);
   over(std::move(reason), log, true);
 }
 
@@ -227,7 +228,8 @@ void PodServer::pod_gone() {
 
 void PodServer::pods_listed(uint64_t number) {
   if (number < sure_list_ || with_.watch.find(pod_) != nullptr) return;
-  if (step_ == Step::kSought) return over(is_ending_ ? Status() : not_found("the cluster has no such pod"), {}, false);
+  if (step_ == Step::kSought)
+    return over(is_ending_ ? Status() : not_found("the cluster has no such pod"), {}, false);
   pod_gone();
 }
 
@@ -260,8 +262,9 @@ void PodServer::look_at(const PodView& pod) {
     if (!std::exchange(is_running_, true)) {
       failures_ = 0;
       const PodSettings& pods = with_.settings.pods;
-      return with_.owner.server_runs(*this, {{pod.host, pods.http_port},
-                                             pods.grpc_port == 0 ? HostPort{} : HostPort{pod.host, pods.grpc_port}});
+      return with_.owner.server_runs(*this,
+                                     {{pod.host, pods.http_port},
+                                      pods.grpc_port == 0 ? HostPort{} : HostPort{pod.host, pods.grpc_port}});
     }
     return;
   }
@@ -278,10 +281,12 @@ void PodServer::wait_for(const PodView& pod) {
   if (with_.owner.is_cluster_away()) since_ns_ = with_.clock.now_ns();
   const bool is_unplaced = pod.stage == PodStage::kUnplaced;
   const int64_t waits_ns = with_.clock.now_ns() - since_ns_;
-  const int64_t limit_ns = is_unplaced ? with_.settings.queue_timeout_ns
-                                       : with_.settings.queue_timeout_ns + with_.settings.pods.start_timeout_ns;
+  const int64_t limit_ns = is_unplaced
+                               ? with_.settings.queue_timeout_ns
+                               : with_.settings.queue_timeout_ns + with_.settings.pods.start_timeout_ns;
   if (limit_ns == 0 || waits_ns < limit_ns) return;
-  const std::string_view why = pod.reason.ok() ? std::string_view("its containers are not made") : pod.reason.message();
+  const std::string_view why =
+      pod.reason.ok() ? std::string_view("its containers are not made") : pod.reason.message();
   give_up(make_status(is_unplaced ? Code::kResourceExhausted : Code::kUnavailable, "it does not run after ",
                       waits_ns / kNsPerMs, " ms: ", why));
 }
@@ -296,12 +301,14 @@ void PodServer::give_up(Status reason) {
 void PodServer::has_ended(const PodView& pod) {
   uid_ = pod.uid;
   // An earlier process may have told of its end.
-  if (!is_ending_ && is_adopted_) return over(not_found("its pod has ended: ", pod.reason.message()), {}, true);
+  if (!is_ending_ && is_adopted_)
+    return over(not_found("its pod has ended: ", pod.reason.message()), {}, true);
   if (is_ending_) return over(std::move(because_), {}, step_ != Step::kDeleted);
   because_ = pod.reason.ok() ? unavailable("it has ended") : pod.reason.clone();
   if (!pod.has_log) return over(std::move(because_), {}, true);
   step_ = Step::kReading;
-  call({.path = cat(pod_path(), "/log?container=", kContainerName, "&tailLines=200"), .answer_bytes_max = kLogBytesMax},
+  call({.path = cat(pod_path_, "/log?container=", kContainerName, "&tailLines=200"),
+        .answer_bytes_max = kLogBytesMax},
        &PodServer::log_was_read);
 }
 
@@ -313,7 +320,7 @@ void PodServer::is_gone() {
 
 void PodServer::over(Status reason, const std::string& log, bool leftover) {
   if (!reason.ok()) reason = make_status(reason.code(), "pod ", pod_, ": ", reason.text());
-  with_.owner.server_is_over(*this, std::move(reason), log, leftover);
+  with_.owner.server_is_over(*this, std::move(reason), log, leftover ? uid_ : std::string());
 }
 
 }  // namespace atl::launchers

@@ -22,8 +22,10 @@ class PodServer;
 class PodServerOwner {
  public:
   virtual void server_runs(const PodServer& server, const ServerAddress& address) = 0;
-  /// It is to be forgotten. \param log  what it said at last; empty: not known \param leftover  a pod of it is left, to be deleted
-  virtual void server_is_over(const PodServer& server, Status reason, const std::string& log, bool leftover) = 0;
+  /// It is to be forgotten. \param log  what it said at last; empty: not known
+  /// \param leftover  uid of its pod, which is left and has to be deleted; empty: there is none
+  virtual void server_is_over(const PodServer& server, Status reason, const std::string& log,
+                              const std::string& leftover) = 0;
   virtual void cluster_answered(const Status& status) = 0;
   /// Whether the cluster answers, as far as is known.
   virtual bool is_cluster_away() const = 0;
@@ -51,7 +53,6 @@ class PodServer : public std::enable_shared_from_this<PodServer> {
 
   const ServerSpec& spec() const noexcept { return spec_; }
   const std::string& pod() const noexcept { return pod_; }
-  const std::string& uid() const noexcept { return uid_; }
 
   /// Does whatever is next, if its time has come. Called when there may be something, and each second or so.
   void advance();
@@ -97,16 +98,14 @@ class PodServer : public std::enable_shared_from_this<PodServer> {
   /// \param reason  gets the pod's name
   void over(Status reason, const std::string& log, bool leftover);
 
-  std::string pod_path() const;
-
   PodServerContext& with_;
   const ServerSpec spec_;
-  const std::string pod_;
-  std::string uid_;         ///< of the pod; empty: not known
+  const std::string pod_, pod_path_;
+  std::string uid_;  ///< of the pod; empty: not known
   Step step_;
-  uint64_t sure_list_ = 0;  ///< a list of that number knows whether there is a pod
-  bool is_adopted_;         ///< and never seen to run
-  bool is_busy_ = false;    ///< a call about it runs
+  uint64_t sure_list_ = 0;   ///< a list of that number knows whether there is a pod
+  bool is_adopted_;          ///< and never seen to run
+  bool is_busy_ = false;     ///< a call about it runs
   bool is_running_ = false;  ///< and its listener knows
   bool is_ending_ = false;
   Status because_;         ///< it ends, where nobody has asked it to; or it has ended

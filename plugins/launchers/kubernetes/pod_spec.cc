@@ -49,8 +49,8 @@ std::pair<Json, Json> volumes_of(const PodSettings& settings) {
   Json volumes = Json::array({{{"name", "tmp"}, {"emptyDir", Json::object()}}});
   Json mounts = Json::array({{{"name", "tmp"}, {"mountPath", "/tmp"}}});
   if (settings.dev_shm_bytes != 0) {
-    volumes.push_back(
-        {{"name", "dev-shm"}, {"emptyDir", {{"medium", "Memory"}, {"sizeLimit", cat(settings.dev_shm_bytes)}}}});
+    volumes.push_back({{"name", "dev-shm"},
+                       {"emptyDir", {{"medium", "Memory"}, {"sizeLimit", cat(settings.dev_shm_bytes)}}}});
     mounts.push_back({{"name", "dev-shm"}, {"mountPath", "/dev/shm"}});
   }
   std::map<std::string, std::string> names;
@@ -66,8 +66,8 @@ std::pair<Json, Json> volumes_of(const PodSettings& settings) {
   return {std::move(volumes), std::move(mounts)};
 }
 
-Json container_of(const ServerSpec& server, const std::vector<std::string>& words, const PodSettings& settings,
-                  Json mounts) {
+Json container_of(const ServerSpec& server, const std::vector<std::string>& words,
+                  const PodSettings& settings, Json mounts) {
   const auto own_image = settings.images.find(server.runtime);
   Json container = {{"name", kContainerName},
                     {"image", own_image == settings.images.end() ? settings.image : own_image->second},
@@ -89,7 +89,8 @@ Json container_of(const ServerSpec& server, const std::vector<std::string>& word
 /// By which of their members the items of a list are told apart; empty: by none.
 std::string_view key_of(std::string_view list) {
   if (list == "volumeMounts") return "mountPath";
-  for (std::string_view named : {"containers", "initContainers", "volumes", "env", "ports", "imagePullSecrets"}) {
+  for (std::string_view named :
+       {"containers", "initContainers", "volumes", "env", "ports", "imagePullSecrets"}) {
     if (list == named) return "name";
   }
   return {};
@@ -118,8 +119,10 @@ void merge_lists(Json& base, const Json& over, std::string_view name) {
 Result<ClaimMount> read_claim(const std::string& path, const std::string& text) {
   const size_t slash = text.find('/');
   ClaimMount mount{path, text.substr(0, slash), slash == std::string::npos ? "" : text.substr(slash + 1)};
-  if (!path.starts_with('/')) return invalid_argument("found the path '", path, "', expected one that begins with '/'");
-  if (mount.claim.empty() || mount.folder.starts_with('/') || cat("/", mount.folder, "/").find("/../") != std::string::npos)
+  if (!path.starts_with('/'))
+    return invalid_argument("found the path '", path, "', expected one that begins with '/'");
+  if (mount.claim.empty() || mount.folder.starts_with('/') ||
+      cat("/", mount.folder, "/").find("/../") != std::string::npos)
     return invalid_argument("found '", text, "', expected the name of a claim, or claim/folder");
   return mount;
 }
@@ -148,22 +151,25 @@ void merge_over(Json& base, const Json& over, std::string_view name) {
   }
 }
 
-Json pod_object(const ServerSpec& server, const std::vector<std::string>& words, const PodSettings& settings) {
+Json pod_object(const ServerSpec& server, const std::vector<std::string>& words,
+                const PodSettings& settings) {
   auto [volumes, mounts] = volumes_of(settings);
-  Json pod = {{"metadata", {{"labels", Json::object()}, {"annotations", Json::object()}}},
-              {"spec",
-               {{"automountServiceAccountToken", false},
-                {"enableServiceLinks", false},
-                {"terminationGracePeriodSeconds", seconds_of(settings.stop_timeout_ns)},
-                {"securityContext", {{"runAsNonRoot", true}, {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
-                {"containers", Json::array({container_of(server, words, settings, std::move(mounts))})},
-                {"volumes", std::move(volumes)}}}};
+  Json pod = {
+      {"metadata", {{"labels", Json::object()}, {"annotations", Json::object()}}},
+      {"spec",
+       {{"automountServiceAccountToken", false},
+        {"enableServiceLinks", false},
+        {"terminationGracePeriodSeconds", seconds_of(settings.stop_timeout_ns)},
+        {"securityContext", {{"runAsNonRoot", true}, {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
+        {"containers", Json::array({container_of(server, words, settings, std::move(mounts))})},
+        {"volumes", std::move(volumes)}}}};
   merge_over(pod, settings.pod_template);
   // Whatever a template says: by these it is found again, and no pod is left that nobody but this process could end.
   pod["apiVersion"] = "v1";
   pod["kind"] = "Pod";
   Json& metadata = pod["metadata"];
-  for (const char* name : {"namespace", "generateName", "finalizers", "ownerReferences"}) metadata.erase(name);
+  for (const char* name : {"namespace", "generateName", "finalizers", "ownerReferences"})
+    metadata.erase(name);
   metadata["name"] = pod_name(server.pool, server.id);
   metadata["labels"].update(labels_of(server, settings));
   metadata["annotations"][kServerIdAnnotation] = server.id;
@@ -171,8 +177,8 @@ Json pod_object(const ServerSpec& server, const std::vector<std::string>& words,
   return pod;
 }
 
-Json secret_object(const ServerSpec& server, const std::vector<std::string>& variables, const std::string& pod_uid,
-                   const PodSettings& settings) {
+Json secret_object(const ServerSpec& server, const std::vector<std::string>& variables,
+                   const std::string& pod_uid, const PodSettings& settings) {
   const std::string name = pod_name(server.pool, server.id);
   Json values = Json::object();
   for (const std::string& variable : variables) {
@@ -183,7 +189,9 @@ Json secret_object(const ServerSpec& server, const std::vector<std::string>& var
   return {{"apiVersion", "v1"},
           {"kind", "Secret"},
           {"metadata",
-           {{"name", name}, {"labels", labels_of(server, settings)}, {"ownerReferences", Json::array({std::move(owner)})}}},
+           {{"name", name},
+            {"labels", labels_of(server, settings)},
+            {"ownerReferences", Json::array({std::move(owner)})}}},
           {"type", "Opaque"},
           {"immutable", true},
           {"stringData", std::move(values)}};
@@ -198,7 +206,8 @@ Result<Json> read_pod_template(std::string_view text, const std::string& file) {
   }
   for (const char* name : {"labels", "annotations"}) {
     const Json& values = field_at(pod, {"metadata", name});
-    if (!values.is_null() && !values.is_object()) return invalid_argument(file, ": 'metadata.", name, "' is no object");
+    if (!values.is_null() && !values.is_object())
+      return invalid_argument(file, ": 'metadata.", name, "' is no object");
   }
   for (const auto& [name, value] : pod.items()) {
     if (name != "metadata" && name != "spec" && name != "apiVersion" && name != "kind")

@@ -20,7 +20,7 @@ inline constexpr std::string_view kKeyVariableName = "ATOLL_KEY";
 /// A folder that servers see at the path that it has for this process.
 struct ClaimMount {
   std::string path;
-  std::string claim;  ///< name of a PersistentVolumeClaim
+  std::string claim;        ///< name of a PersistentVolumeClaim
   std::string folder = {};  ///< in the claim; empty: all of it
 };
 
@@ -51,8 +51,8 @@ Json pod_object(const ServerSpec& server, const std::vector<std::string>& words,
 
 /// The variables that only the server itself and the cluster's administrators may read: each "NAME=value". It goes when its pod does.
 /// \param pod_uid  of the pod, which is there already
-Json secret_object(const ServerSpec& server, const std::vector<std::string>& variables, const std::string& pod_uid,
-                   const PodSettings& settings);
+Json secret_object(const ServerSpec& server, const std::vector<std::string>& variables,
+                   const std::string& pod_uid, const PodSettings& settings);
 
 /// Objects become one, by members; lists of things with names by the names (those of volume mounts are paths); other lists of objects one
 /// behind the other; what is left is taken from `over`.

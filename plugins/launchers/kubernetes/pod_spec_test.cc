@@ -24,7 +24,9 @@ PodSettings settings() {
   settings.keeper = "0123";
   settings.image = "atoll:1";
   settings.images = {{"triton", "triton:2"}};
-  settings.claims = {{"/models", "models"}, {"/state/repositories", "state", "pools/repositories"}, {"/more", "models", "more"}};
+  settings.claims = {{"/models", "models"},
+                     {"/state/repositories", "state", "pools/repositories"},
+                     {"/more", "models", "more"}};
   settings.stop_timeout_ns = 45 * kNsPerSecond;
   settings.start_timeout_ns = 60 * kNsPerSecond;
   settings.dev_shm_bytes = 1024;
@@ -56,13 +58,16 @@ TEST(PodObject, IsClosedAndAsksForItsParts) {
   const Json& container = spec["containers"][0];
   EXPECT_EQ(container["command"], (Json{"server", "--x"}));
   EXPECT_EQ(container["resources"]["requests"], (Json{{"cpu", "2"}, {"memory", "4294967296"}}));
-  EXPECT_EQ(container["resources"]["limits"], (Json{{"cpu", "2"}, {"memory", "4294967296"}, {"nvidia.com/gpu", "1"}}));
+  EXPECT_EQ(container["resources"]["limits"],
+            (Json{{"cpu", "2"}, {"memory", "4294967296"}, {"nvidia.com/gpu", "1"}}));
   EXPECT_EQ(container["securityContext"]["capabilities"]["drop"], Json{"ALL"});
   EXPECT_EQ(number_at(container, {"startupProbe", "failureThreshold"}), 31);
   EXPECT_EQ(container["ports"].size(), 2u);
   ASSERT_EQ(spec["volumes"].size(), 4u) << "a claim is mounted twice and is one volume";
-  EXPECT_EQ(container["volumeMounts"][3],
-            (Json{{"name", "claim-1"}, {"mountPath", "/state/repositories"}, {"subPath", "pools/repositories"}, {"readOnly", true}}));
+  EXPECT_EQ(container["volumeMounts"][3], (Json{{"name", "claim-1"},
+                                                {"mountPath", "/state/repositories"},
+                                                {"subPath", "pools/repositories"},
+                                                {"readOnly", true}}));
   EXPECT_FALSE(pod["metadata"].contains("finalizers"));
 }
 
@@ -111,7 +116,8 @@ TEST(PodObject, ATemplateIsMergedInButNotInWhatItIsFoundBy) {
 
 TEST(PodTemplate, IsAPodInJson) {
   EXPECT_TRUE(read_pod_template(R"({"kind": "Pod", "spec": {}})", "f").ok());
-  for (const char* text : {"", "[]", "{", R"({"spec": 1})", R"({"metadata": {"labels": []}})", R"({"containers": []})"})
+  for (const char* text :
+       {"", "[]", "{", R"({"spec": 1})", R"({"metadata": {"labels": []}})", R"({"containers": []})"})
     EXPECT_EQ(read_pod_template(text, "f").status().code(), Code::kInvalidArgument) << text;
 }
 
@@ -133,7 +139,8 @@ TEST(Claims, AreNamesWithFolders) {
   EXPECT_EQ(whole.value().folder, "");
   EXPECT_EQ(part.value().claim, "models");
   EXPECT_EQ(part.value().folder, "a/b");
-  for (const auto& [path, text] : {std::pair{"m", "models"}, {"/m", ""}, {"/m", "/models"}, {"/m", "models/../x"}, {"/m", "models//x"}})
+  for (const auto& [path, text] :
+       {std::pair{"m", "models"}, {"/m", ""}, {"/m", "/models"}, {"/m", "models/../x"}, {"/m", "models//x"}})
     EXPECT_FALSE(read_claim(path, text).ok()) << text;
 }
 

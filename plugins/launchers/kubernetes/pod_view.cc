@@ -63,8 +63,8 @@ Status waiting_reason(const Json& pod, const std::string& secret) {
       const Json& waiting = field_at(container, {"state", "waiting"});
       const std::string reason = text_at(waiting, {"reason"}), message = text_at(waiting, {"message"});
       if (reason.empty() || reason == "ContainerCreating" || reason == "PodInitializing") continue;
-      const std::string text = cat("container '", text_at(container, {"name"}), "' does not start: ",
-                                   explained(reason, message));
+      const std::string text =
+          cat("container '", text_at(container, {"name"}), "' does not start: ", explained(reason, message));
       // Its own secret is made when it is there, so it may wait for that.
       const bool waits_for_secret = message.find(cat("\"", secret, "\" not found")) != std::string::npos;
       return is_one_of(reason, kNever) && !waits_for_secret ? invalid_argument(text) : unavailable(text);

@@ -98,10 +98,12 @@ void PodWatch::listed() {
 void PodWatch::begin_watch() {
   step_ = Step::kWatching;
   watch_begun_ns_ = clock_.now_ns();
-  calls_.watch(cat(pods_path_, "?", query_, "&watch=1&allowWatchBookmarks=true&resourceVersion=", percent_encode(version_),
-                   "&timeoutSeconds=", kWatchSeconds + watch_begun_ns_ / kNsPerMs % kWatchSeconds),
-               [this](WatchEvent event) { watched(std::move(event)); },
-               [this](Result<HttpAnswer> answer) { watch_ended(std::move(answer)); });
+  calls_.watch(
+      cat(pods_path_, "?", query_,
+          "&watch=1&allowWatchBookmarks=true&resourceVersion=", percent_encode(version_),
+          "&timeoutSeconds=", kWatchSeconds + watch_begun_ns_ / kNsPerMs % kWatchSeconds),
+      [this](WatchEvent event) { watched(std::move(event)); },
+      [this](Result<HttpAnswer> answer) { watch_ended(std::move(answer)); });
 }
 
 void PodWatch::watched(WatchEvent event) {

@@ -33,8 +33,13 @@ class PodWatchListener {
 class PodWatch {
  public:
   /// \param pods_path  of the namespace's pods \param query  that selects those of the keeper
-  PodWatch(std::string pods_path, std::string query, ClusterCalls& calls, PodWatchListener& listener, Clock& clock)
-      : pods_path_(std::move(pods_path)), query_(std::move(query)), calls_(calls), listener_(listener), clock_(clock) {}
+  PodWatch(std::string pods_path, std::string query, ClusterCalls& calls, PodWatchListener& listener,
+           Clock& clock)
+      : pods_path_(std::move(pods_path)),
+        query_(std::move(query)),
+        calls_(calls),
+        listener_(listener),
+        clock_(clock) {}
   PodWatch(const PodWatch&) = delete;
   PodWatch& operator=(const PodWatch&) = delete;
 
@@ -71,7 +76,8 @@ class PodWatch {
   uint32_t failures_ = 0;
   int64_t watch_begun_ns_ = 0;
   std::string version_;  ///< from which the next watch goes on
-  std::map<std::string, PodView, std::less<>> pods_, found_;  ///< as they are known; and as the list has them so far
+  std::map<std::string, PodView, std::less<>> pods_,
+      found_;  ///< as they are known; and as the list has them so far
 };
 
 }  // namespace atl::launchers

@@ -31,15 +31,16 @@ Result<ClusterAccess> read_access(const Options& options) {
     return access;
   }
   if (server.empty()) {
-    Result<ClusterAccess> access = in_cluster_access([](const char* name) { return std::getenv(name); },
-                                                     kServiceAccountFolder);
+    Result<ClusterAccess> access =
+        in_cluster_access([](const char* name) { return std::getenv(name); }, kServiceAccountFolder);
     if (!access.ok()) return std::move(access).status().note("option 'server'");
     return access;
   }
   ClusterAccess access{server};
   while (access.server.ends_with('/')) access.server.pop_back();
   if (!is_http_url(access.server))
-    return invalid_argument("option 'server' is '", server, "', expected http://HOST:PORT or https://HOST:PORT");
+    return invalid_argument("option 'server' is '", server,
+                            "', expected http://HOST:PORT or https://HOST:PORT");
   access.ca_file = options.get_string("ca_file");
   access.token_file = options.get_string("token_file");
   return access;
@@ -99,7 +100,8 @@ Result<KubernetesSettings> KubernetesSettings::read(const Options& options) {
   settings.default_runtime = options.get_string("default_runtime");
   for (const auto& [runtime, image] : settings.pods.images) {
     if (image.empty() || !settings.runtimes.contains(runtime))
-      return invalid_argument("option 'images': '", runtime, "', expected one of 'runtimes' and the name of its image");
+      return invalid_argument("option 'images': '", runtime,
+                              "', expected one of 'runtimes' and the name of its image");
   }
   settings.shared_memory = options.get_bool("shared_memory");
   settings.queue_timeout_ns = options.get_duration_ns("queue_timeout");

@@ -17,7 +17,8 @@ WatchEvent read_watch_line(std::string_view line) {
   const bool is_deleted = type == "DELETED";
   if (!is_deleted && type != "ADDED" && type != "MODIFIED")
     return {WatchKind::kFailed, {}, {}, "a line of the watch cannot be read"};
-  return {is_deleted ? WatchKind::kDeleted : WatchKind::kChanged, PodView::read(object), std::move(version), {}};
+  return {
+      is_deleted ? WatchKind::kDeleted : WatchKind::kChanged, PodView::read(object), std::move(version), {}};
 }
 
 std::vector<WatchEvent> take_watch_events(std::string& text) {

@@ -33,8 +33,8 @@ std::vector<WatchEvent> take_watch_events(std::string& text);
 /// One page of a list of pods.
 struct PodPage {
   std::vector<PodView> pods;
-  std::string version;   ///< from which a watch goes on
-  std::string continues; ///< asks for the next page; empty: this is the last one
+  std::string version;    ///< from which a watch goes on
+  std::string continues;  ///< asks for the next page; empty: this is the last one
 };
 /// Errors: UNAVAILABLE it is no list.
 Result<PodPage> read_pod_page(std::string_view text);

@@ -6,19 +6,23 @@ namespace atl::launchers {
 namespace {
 
 TEST(WatchLine, IsAnEvent) {
-  const WatchEvent added = read_watch_line(R"({"type":"ADDED","object":{"metadata":{"name":"p","resourceVersion":"5"}}})");
+  const WatchEvent added =
+      read_watch_line(R"({"type":"ADDED","object":{"metadata":{"name":"p","resourceVersion":"5"}}})");
   EXPECT_EQ(added.kind, WatchKind::kChanged);
   EXPECT_EQ(added.pod.name, "p");
   EXPECT_EQ(added.version, "5");
   EXPECT_EQ(read_watch_line(R"({"type":"MODIFIED","object":{}})").kind, WatchKind::kChanged);
-  EXPECT_EQ(read_watch_line(R"({"type":"DELETED","object":{"metadata":{"name":"p"}}})").kind, WatchKind::kDeleted);
-  const WatchEvent bookmark = read_watch_line(R"({"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9"}}})");
+  EXPECT_EQ(read_watch_line(R"({"type":"DELETED","object":{"metadata":{"name":"p"}}})").kind,
+            WatchKind::kDeleted);
+  const WatchEvent bookmark =
+      read_watch_line(R"({"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9"}}})");
   EXPECT_EQ(bookmark.kind, WatchKind::kBookmark);
   EXPECT_EQ(bookmark.version, "9");
 }
 
 TEST(WatchLine, MayBeTheEnd) {
-  EXPECT_EQ(read_watch_line(R"({"type":"ERROR","object":{"code":410,"reason":"Gone"}})").kind, WatchKind::kExpired);
+  EXPECT_EQ(read_watch_line(R"({"type":"ERROR","object":{"code":410,"reason":"Gone"}})").kind,
+            WatchKind::kExpired);
   EXPECT_EQ(read_watch_line(R"({"type":"ERROR","object":{"reason":"Expired"}})").kind, WatchKind::kExpired);
   const WatchEvent failed = read_watch_line(R"({"type":"ERROR","object":{"code":500,"message":"storage"}})");
   EXPECT_EQ(failed.kind, WatchKind::kFailed);

@@ -38,11 +38,11 @@ class FakeCluster final : public ClusterCalls {
   }
 
   // --- what a test does ---
-  bool is_away = false;             ///< nobody answers; what has come is done
-  bool is_full = false;             ///< no node has room for another pod
-  bool starts_pods = true;          ///< pods run by themselves
-  bool ends_pods = true;            ///< pods that are deleted end by themselves
-  uint32_t lost_percent = 0;        ///< of answers
+  bool is_away = false;       ///< nobody answers; what has come is done
+  bool is_full = false;       ///< no node has room for another pod
+  bool starts_pods = true;    ///< pods run by themselves
+  bool ends_pods = true;      ///< pods that are deleted end by themselves
+  uint32_t lost_percent = 0;  ///< of answers
   int64_t longest_way_ns = kNsPerMs;
   std::optional<HttpAnswer> refusal;      ///< of the next call that makes something
   std::map<std::string, Json> pods = {};  ///< by name
@@ -63,7 +63,8 @@ class FakeCluster final : public ClusterCalls {
   void run(const std::string& name) {
     change(name, {{"phase", "Running"},
                   {"podIP", cat("10.0.0.", ++addresses_)},
-                  {"containerStatuses", Json::array({{{"name", "server"}, {"state", {{"running", Json::object()}}}}})}});
+                  {"containerStatuses",
+                   Json::array({{{"name", "server"}, {"state", {{"running", Json::object()}}}}})}});
   }
   void wait(const std::string& name, const char* reason, const char* message) {
     change(name, {{"phase", "Pending"},
@@ -72,10 +73,11 @@ class FakeCluster final : public ClusterCalls {
                                  {"state", {{"waiting", {{"reason", reason}, {"message", message}}}}}}})}});
   }
   void fail(const std::string& name, int exit_code, const char* reason = "Error") {
-    change(name, {{"phase", "Failed"},
-                  {"containerStatuses",
-                   Json::array({{{"name", "server"},
-                                 {"state", {{"terminated", {{"exitCode", exit_code}, {"reason", reason}}}}}}})}});
+    change(name,
+           {{"phase", "Failed"},
+            {"containerStatuses",
+             Json::array({{{"name", "server"},
+                           {"state", {{"terminated", {{"exitCode", exit_code}, {"reason", reason}}}}}}})}});
   }
   void drop(const std::string& name) {
     const auto pod = pods.find(name);
@@ -100,18 +102,22 @@ class FakeCluster final : public ClusterCalls {
     calls.push_back(cat(call.method, " ", call.path));
     later([this, client = client_, call = std::move(call), done = std::move(done)]() mutable {
       const bool is_lost = is_away || (lost_percent != 0 && executors_.random().below(200) < lost_percent);
-      Result<HttpAnswer> answer = is_lost ? Result<HttpAnswer>(unavailable("nobody is there")) : serve_call(call);
+      Result<HttpAnswer> answer =
+          is_lost ? Result<HttpAnswer>(unavailable("nobody is there")) : serve_call(call);
       // Also on the way back: it is done then, and nobody knows.
       if (lost_percent != 0 && executors_.random().below(200) < lost_percent) answer = unavailable("lost");
       later([this, client, done = std::move(done), answer = std::move(answer)]() mutable {
-        to_client(client, [done = std::move(done), answer = std::move(answer)]() mutable { done(std::move(answer)); });
+        to_client(client, [done = std::move(done), answer = std::move(answer)]() mutable {
+          done(std::move(answer));
+        });
       });
     });
   }
   void watch(std::string path, OnEvent on_event, Done done) override {
     calls.push_back(cat("WATCH ", path));
     const std::string_view rest = std::string_view(path).substr(path.find("resourceVersion=") + 16);
-    watch_ = Watch{++watches_, static_cast<uint64_t>(std::atoll(std::string(rest).c_str())), std::move(on_event), std::move(done)};
+    watch_ = Watch{++watches_, static_cast<uint64_t>(std::atoll(std::string(rest).c_str())),
+                   std::move(on_event), std::move(done)};
     if (is_away) return end_of_watch(unavailable("nobody is there"));
     deliver();
   }
@@ -127,7 +133,8 @@ class FakeCluster final : public ClusterCalls {
 
   template <class Work>
   void later(Work work) {
-    const int64_t way_ns = 1 + static_cast<int64_t>(executors_.random().below(static_cast<uint64_t>(longest_way_ns)));
+    const int64_t way_ns =
+        1 + static_cast<int64_t>(executors_.random().below(static_cast<uint64_t>(longest_way_ns)));
     network_->post_at(executors_.clock().now_ns() + way_ns, make_task(std::move(work)));
   }
   /// Unless that client is gone.
@@ -153,15 +160,15 @@ class FakeCluster final : public ClusterCalls {
       // Nothing is heard any more, which is noticed in the end.
       if (is_away) return end_of_watch(make_status(Code::kDeadlineExceeded, "it is silent"));
       if (watch_->seen < oldest_)
-        return tell(read_watch_line(R"({"type":"ERROR","object":{"code":410,"message":"too old"}})"));
+        return report(read_watch_line(R"({"type":"ERROR","object":{"code":410,"message":"too old"}})"));
       for (const auto& [version, line] : events_) {
         if (version <= watch_->seen) continue;
         watch_->seen = version;
-        tell(read_watch_line(line));
+        report(read_watch_line(line));
       }
     });
   }
-  void tell(WatchEvent event) {
+  void report(WatchEvent event) {
     to_client(client_, [this, number = watch_->number, event = std::move(event)]() mutable {
       if (!watch_ || watch_->number != number) return;
       const OnEvent on_event = watch_->on_event;  // which may end the watch
