@@ -1,45 +1,18 @@
 #include "frontends/console/answer_json.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <charconv>
-#include <fstream>
 #include <utility>
 #include <vector>
 
 #include "atoll/core/text.h"
-#include "atoll/lib/http_request.h"
-#include "atoll/lib/json_writer.h"
+#include "frontends/console/json_text.h"
+#include "frontends/console/process_facts.h"
+#include "frontends/console/query_parts.h"
 
 namespace atl::frontends::console {
 namespace {
 
 constexpr uint64_t kMostModels = 1000;
-
-template <class Write>
-std::string object_json(Write&& write) {
-  CheckedBuffer buffer;
-  CheckedWriter json(buffer);
-  write_object(json, [&] { write(json); });
-  return {buffer.GetString(), buffer.GetSize()};
-}
-
-uint64_t resident_bytes() {
-  uint64_t all = 0, resident = 0;
-  std::ifstream("/proc/self/statm") >> all >> resident;
-  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
-double cpu_seconds() {
-  rusage used{};
-  (void)getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
 
 char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
@@ -75,25 +48,11 @@ void write_requests(CheckedWriter& json, const ModelSums& sums) {
   write_member(json, "pending", sums.pending);
 }
 
-Status read_number(std::string_view name, const std::string& value, uint64_t* number) {
-  const char* const end = value.data() + value.size();
-  const auto [stop, error] = std::from_chars(value.data(), end, *number);
-  if (error == std::errc() && stop == end) return {};
-  return invalid_argument("found the ", name, " '", value, "', expected a number");
-}
-
 }  // namespace
 
 Result<ModelsQuery> ModelsQuery::parse(std::string_view text) {
   ModelsQuery query;
-  while (!text.empty()) {
-    const auto end = static_cast<size_t>(std::find(text.begin(), text.end(), '&') - text.begin());
-    const std::string_view part = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    const auto equals = static_cast<size_t>(std::find(part.begin(), part.end(), '=') - part.begin());
-    const std::string_view name = part.substr(0, equals);
-    const std::string_view given = equals == part.size() ? std::string_view() : part.substr(equals + 1);
-    std::string value = percent_decode(given);
+  for (auto& [name, value] : query_parts(text)) {
     if (name == "search") {
       query.search = std::move(value);
     } else if (name == "state") {
@@ -102,7 +61,7 @@ Result<ModelsQuery> ModelsQuery::parse(std::string_view text) {
       ATOLL_RETURN_IF_ERROR(read_number(name, value, &query.offset));
     } else if (name == "limit") {
       ATOLL_RETURN_IF_ERROR(read_number(name, value, &query.limit));
-    } else if (!part.empty()) {
+    } else {
       return invalid_argument("found '", name, "', expected search, state, offset or limit");
     }
   }
@@ -113,7 +72,9 @@ Result<ModelsQuery> ModelsQuery::parse(std::string_view text) {
 std::string overview_json(const CatalogLook& look, const ServerFacts& server) {
   return object_json([&](CheckedWriter& json) {
     write_member(json, "version", server.version);
-    write_member(json, "run", cat(server.run));
+    write_member(json, "run", server.start.run);
+    write_member(json, "started_ms", server.start.time_ms);
+    write_member(json, "control", server.control);
     write_member(json, "time_ms", look.wall_ms);
     write_member(json, "took_ns", look.took_ns);
     write_member(json, "cpu_seconds", cpu_seconds());
@@ -137,7 +98,13 @@ std::string overview_json(const CatalogLook& look, const ServerFacts& server) {
   });
 }
 
-std::string models_json(const CatalogLook& look, const ModelsQuery& query, const Identity* identity) {
+std::string models_json(const CatalogLook& look, const ModelsQuery& query, const ServerFacts& server,
+                        const Identity* identity) {
+  const auto may_control = [&](const ModelIndexEntry& entry) {
+    constexpr ApiCategory kRepository = ApiCategory::kModelRepository;
+    return server.control == "explicit" &&
+           (identity == nullptr || identity->may(kRepository, api_category_name(kRepository), entry.name));
+  };
   std::vector<const ModelIndexEntry*> page;
   uint64_t matching = 0;
   for (const ModelIndexEntry& entry : look.entries) {
@@ -157,6 +124,7 @@ std::string models_json(const CatalogLook& look, const ModelsQuery& query, const
         write_member(json, "version", entry->version);
         write_member(json, "state", state_of(*entry));
         write_member(json, "reason", entry->reason);
+        write_member(json, "may_control", may_control(*entry));
       });
     });
   });

@@ -8,6 +8,7 @@
 #include "atoll/core/status.h"
 #include "atoll/frontend/access.h"
 #include "frontends/console/catalog_view.h"
+#include "frontends/console/process_facts.h"
 
 namespace atl::frontends::console {
 
@@ -16,7 +17,8 @@ inline constexpr std::string_view kCategory = "console.read";
 /// Of the whole server, beside its models.
 struct ServerFacts {
   std::string_view version;
-  int64_t run = 0;  ///< tells this run of the server from those before: when it began, in ns since 1970
+  ProcessStart start;
+  std::string control;  ///< ModelControl::mode(); empty: nothing loads models
 };
 
 /// Which entries of the list of models are asked for.
@@ -33,7 +35,8 @@ struct ModelsQuery {
 
 std::string overview_json(const CatalogLook& look, const ServerFacts& server);
 /// \param identity  null: all models may be seen
-std::string models_json(const CatalogLook& look, const ModelsQuery& query, const Identity* identity);
+std::string models_json(const CatalogLook& look, const ModelsQuery& query, const ServerFacts& server,
+                        const Identity* identity);
 std::string error_json(std::string_view text);
 
 }  // namespace atl::frontends::console

@@ -8,8 +8,8 @@ namespace atl::frontends::console {
 namespace {
 
 constexpr int64_t kShortestNs = kNsPerSecond;
-/// A look may take 2 % of a processor.
-constexpr int64_t kPause = 50;
+/// A look may take 1 % of a processor.
+constexpr int64_t kPause = 100;
 
 void add_duration(StatisticDuration& sum, const StatisticDuration& one) noexcept {
   sum.count += one.count;
@@ -57,19 +57,9 @@ Status CatalogView::renew() {
   if (!index.ok()) return std::move(index).status();
   made.entries = std::move(index).value();
   std::sort(made.entries.begin(), made.entries.end(), comes_before);
-  const std::string* last = nullptr;
-  for (const ModelIndexEntry& entry : made.entries) {
+  for (const ModelIndexEntry& entry : made.entries)
     ++made.states[entry.state.empty() ? "NOT LOADED" : entry.state];
-    if (entry.state != model_state_name(ModelState::kReady) || (last != nullptr && *last == entry.name))
-      continue;
-    last = &entry.name;
-    // One model after the other: the statistics of all at a time would be 11 kB for each of them. One that has gone
-    // meanwhile counts no more.
-    const Result<std::vector<ModelStatistics>> versions =
-        catalog_.statistics(entry.name, ModelCatalog::kLatest);
-    if (!versions.ok()) continue;
-    for (const ModelStatistics& one : versions.value()) made.sums.add(one);
-  }
+  catalog_.visit_statistics([&](const ModelStatistics& one) { made.sums.add(one); });
   made.took_ns = clock_.now_ns() - made.taken_ns;
   look_ = std::move(made);
   is_taken_ = true;

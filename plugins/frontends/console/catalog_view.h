@@ -31,7 +31,7 @@ struct CatalogLook {
 };
 
 /// Looks at the catalog only when somebody asks, and seldom enough that it costs little however many ask: the next look is
-/// taken 50 times as long after the last one as that took. For one thread at a time.
+/// taken 100 times as long after the last one as that took. For one thread at a time.
 class CatalogView {
  public:
   /// Both outlive this object.

@@ -1,5 +1,6 @@
 #include "frontends/console/console_routes.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -13,6 +14,12 @@ namespace {
 constexpr std::string_view kFolder = "/console/";
 constexpr std::string_view kOverview = "/v2/console/overview";
 constexpr std::string_view kModels = "/v2/console/models";
+constexpr std::string_view kHistory = "/v2/console/history";
+/// Looks for the history may take 1 % of a processor.
+constexpr int64_t kHistoryPause = 100;
+constexpr int64_t kShortestHistoryNs = 50 * kNsPerMs;
+/// It stands back behind the threads that answer requests.
+constexpr int32_t kNice = 10;
 
 /// Names of models come from outside: whatever a browser makes of one, nothing but the page's own files runs, and
 /// nothing is loaded from elsewhere.
@@ -47,24 +54,43 @@ void answer_failure(HttpExchange& exchange, const Status& status) {
   answer_json(exchange, code, error_json(status.message()));
 }
 
+constexpr std::string_view kSeesSome = "This is of all models; the caller may see some.";
+
+bool may_see_all(const Identity* identity) {
+  return identity == nullptr || identity->may_all(ApiCategory::kOther, kCategory);
+}
+
 }  // namespace
+
+ConsoleRoutes::ConsoleRoutes(Host& host, CallerRules rules, int64_t history_ns)
+    : host_(host), history_ns_(history_ns), callers_(host, std::move(rules)), ring_(host), control_(host) {}
 
 Status ConsoleRoutes::start() {
   Result<Service<ModelCatalog>> catalog = host_.registry().find<ModelCatalog>();
   if (!catalog.ok()) return std::move(catalog).status();
-  Result<SerialExecutorPtr> slow = host_.executors().create("console", {});
+  ThreadPlacement placement;
+  placement.nice = kNice;
+  Result<SerialExecutorPtr> slow = host_.executors().create("console", placement);
   if (!slow.ok()) return std::move(slow).status();
   ATOLL_RETURN_IF_ERROR(callers_.open());
+  ATOLL_RETURN_IF_ERROR(control_.open());
+  ATOLL_RETURN_IF_ERROR(ring_.open());
   catalog_ = std::move(catalog).value();
   slow_ = std::move(slow).value();
   view_.emplace(*catalog_, host_.clock());
-  server_ = {host_.server_version(), host_.clock().wall_ns()};
+  server_ = {host_.server_version(), process_start(host_.clock().wall_ns() / kNsPerMs), {}};
+  sampler_.emplace(*catalog_, host_.clock(), ring_);
+  if (history_ns_ > 0)
+    slow_->post_at(host_.clock().now_ns() + history_ns_, make_task([this] { sample(); }));
   return {};
 }
 
 void ConsoleRoutes::stop() {
   stop_executor(slow_);
+  sampler_.reset();
   view_.reset();
+  ring_.close();
+  control_.close();
   callers_.close();
   catalog_.reset();
 }
@@ -74,7 +100,8 @@ std::vector<HttpRoute> ConsoleRoutes::routes() const noexcept {
   return {{"/console", kHttpGet | kHttpHead, category},
           {"/console/*", kHttpGet | kHttpHead, category},
           {std::string(kOverview), kHttpGet, category},
-          {std::string(kModels), kHttpGet, category}};
+          {std::string(kModels), kHttpGet, category},
+          {std::string(kHistory), kHttpGet, category}};
 }
 
 void ConsoleRoutes::handle(std::string_view route, HttpExchange& exchange) noexcept {
@@ -89,22 +116,43 @@ void ConsoleRoutes::handle(std::string_view route, HttpExchange& exchange) noexc
 }
 
 void ConsoleRoutes::take(std::string_view route, HttpExchange& exchange, Pass pass) {
-  const bool is_overview = route == kOverview;
-  if (!is_overview && route != kModels && route != "/console" && route != "/console/*")
+  const bool is_file = route == "/console" || route == "/console/*";
+  if (!is_file && route != kOverview && route != kModels && route != kHistory)
     return answer_json(exchange, 404, error_json("There is no such path."));
   if (const std::string why = callers_.refusal(exchange); !why.empty())
     return answer_json(exchange, 403, error_json(why));
-  if (!is_overview && route != kModels) return answer_file(exchange);
-  Result<ModelsQuery> query = ModelsQuery::parse(is_overview ? std::string_view() : exchange.query());
+  if (is_file) return answer_file(exchange);
+  if (route == kOverview)
+    return answer_later(exchange, std::move(pass), [this](HttpExchange& to) { answer_overview(to); });
+  if (route == kModels) {
+    Result<ModelsQuery> query = ModelsQuery::parse(exchange.query());
+    if (!query.ok()) return answer_failure(exchange, query.status());
+    return answer_later(exchange, std::move(pass),
+                        [this, query = std::move(query).value()](HttpExchange& to) { answer_models(to, query); });
+  }
+  Result<HistoryQuery> query = HistoryQuery::parse(exchange.query());
   if (!query.ok()) return answer_failure(exchange, query.status());
-  slow_->post(make_task(
-      [this, &exchange, is_overview, query = std::move(query).value(), pass = std::move(pass)]() mutable {
-        const Status status = guarded("looking at the models", [&]() -> Status {
-          is_overview ? answer_overview(exchange) : answer_models(exchange, query);
-          return {};
-        });
-        if (!status.ok()) answer_failure(exchange, status);
-      }));
+  answer_later(exchange, std::move(pass),
+               [this, query = std::move(query).value()](HttpExchange& to) { answer_history(to, query); });
+}
+
+template <class Answer>
+void ConsoleRoutes::answer_later(HttpExchange& exchange, Pass pass, Answer answer) {
+  slow_->post(make_task([&exchange, answer = std::move(answer), pass = std::move(pass)]() mutable {
+    const Status status = guarded("looking at the models", [&]() -> Status {
+      answer(exchange);
+      return {};
+    });
+    if (!status.ok()) answer_failure(exchange, status);
+  }));
+}
+
+void ConsoleRoutes::sample() {
+  const Pass pass(host_.gate());
+  if (!pass) return;  // a successor goes on
+  const int64_t took_ns = sampler_->look();
+  slow_->post_at(host_.clock().now_ns() + std::max({history_ns_, kShortestHistoryNs, kHistoryPause * took_ns}),
+                 make_task([this] { sample(); }));
 }
 
 void ConsoleRoutes::answer_file(HttpExchange& exchange) const {
@@ -123,19 +171,35 @@ void ConsoleRoutes::answer_file(HttpExchange& exchange) const {
   exchange.answer({.content_type = file->content_type, .headers = headers}, std::string(file->content));
 }
 
+ServerFacts ConsoleRoutes::facts() const {
+  ServerFacts facts = server_;
+  if (const auto control = control_.hold()) facts.control = control->mode();
+  return facts;
+}
+
 void ConsoleRoutes::answer_overview(HttpExchange& exchange) {
-  const Identity* const identity = exchange.identity();
-  if (identity != nullptr && !identity->may_all(ApiCategory::kOther, kCategory))
-    return answer_json(exchange, 403, error_json("The overview is of all models; this caller may see some."));
+  if (!may_see_all(exchange.identity())) return answer_json(exchange, 403, error_json(kSeesSome));
   const Result<const CatalogLook*> look = view_->look();
   if (!look.ok()) return answer_failure(exchange, look.status());
-  answer_json(exchange, 200, overview_json(*look.value(), server_));
+  answer_json(exchange, 200, overview_json(*look.value(), facts()));
 }
 
 void ConsoleRoutes::answer_models(HttpExchange& exchange, const ModelsQuery& query) {
   const Result<const CatalogLook*> look = view_->look();
   if (!look.ok()) return answer_failure(exchange, look.status());
-  answer_json(exchange, 200, models_json(*look.value(), query, exchange.identity()));
+  answer_json(exchange, 200, models_json(*look.value(), query, facts(), exchange.identity()));
+}
+
+void ConsoleRoutes::answer_history(HttpExchange& exchange, const HistoryQuery& query) {
+  const Identity* const identity = exchange.identity();
+  const HistoryView view = ring_.view();
+  if (query.model.empty()) {
+    if (!may_see_all(identity)) return answer_json(exchange, 403, error_json(kSeesSome));
+    return answer_json(exchange, 200, history_json(view, server_.start));
+  }
+  // A model that may not be seen is one that the history knows nothing of.
+  const bool may = identity == nullptr || identity->may(ApiCategory::kOther, kCategory, query.model);
+  answer_json(exchange, 200, history_json(may ? view : HistoryView(), server_.start, query.model, query.version));
 }
 
 }  // namespace atl::frontends::console

@@ -6,12 +6,17 @@
 #include <vector>
 
 #include "atoll/core/executor.h"
+#include "atoll/core/followed_service.h"
 #include "atoll/core/gate.h"
 #include "atoll/core/services.h"
 #include "atoll/frontend/http_routes.h"
+#include "atoll/models/model_control.h"
 #include "frontends/console/answer_json.h"
 #include "frontends/console/caller_check.h"
 #include "frontends/console/catalog_view.h"
+#include "frontends/console/history/history_json.h"
+#include "frontends/console/history/history_ring.h"
+#include "frontends/console/history/history_sampler.h"
 #include "frontends/console/page_files.h"
 
 namespace atl::frontends::console {
@@ -19,7 +24,8 @@ namespace atl::frontends::console {
 class ConsoleRoutes final : public HttpRoutes {
  public:
   /// \param host  outlives this object
-  ConsoleRoutes(Host& host, CallerRules rules) : host_(host), callers_(host, std::move(rules)) {}
+  /// \param history_ns  time between two points of the history; 0: there is none
+  ConsoleRoutes(Host& host, CallerRules rules, int64_t history_ns);
   ConsoleRoutes(const ConsoleRoutes&) = delete;
   ConsoleRoutes& operator=(const ConsoleRoutes&) = delete;
   virtual ~ConsoleRoutes() = default;
@@ -35,17 +41,28 @@ class ConsoleRoutes final : public HttpRoutes {
 
  private:
   void take(std::string_view route, HttpExchange& exchange, Pass pass);
+  /// Answers on the thread for what takes longer. \param answer  a function of the exchange
+  template <class Answer>
+  void answer_later(HttpExchange& exchange, Pass pass, Answer answer);
   void answer_file(HttpExchange& exchange) const;
   void answer_overview(HttpExchange& exchange);
   void answer_models(HttpExchange& exchange, const ModelsQuery& query);
+  void answer_history(HttpExchange& exchange, const HistoryQuery& query);
+  ServerFacts facts() const;
+  /// A point of the history, and then the next one.
+  void sample();
 
   Host& host_;
+  const int64_t history_ns_;
   const PageFiles files_;
   CallerCheck callers_;
   Service<ModelCatalog> catalog_;
   std::optional<CatalogView> view_;  ///< for tasks of slow_
+  HistoryRing ring_;
+  std::optional<HistorySampler> sampler_;  ///< for tasks of slow_
+  Followed<ModelControl> control_;
+  ServerFacts server_;  ///< without `control`, which facts() has
   SerialExecutorPtr slow_;
-  ServerFacts server_;
 };
 
 }  // namespace atl::frontends::console

@@ -57,16 +57,26 @@ class OneModel final : public Identity {
   const std::string model_;
 };
 
+/// Lets clients load, and is never asked to.
+class FixedControl final : public ModelControl {
+ public:
+  virtual ~FixedControl() = default;
+  std::string_view mode() const noexcept override { return "explicit"; }
+  void load(std::string, std::vector<ModelControlParameter>, Done) noexcept override {}
+  void unload(std::string, std::vector<ModelControlParameter>, Done) noexcept override {}
+};
+
 using Headers = std::vector<std::pair<std::string, std::string>>;
 const Headers kLocal = {{"Host", "localhost:8000"}};
 
 class ServedConsole final : public HttpRoutesUnderTest {
  public:
-  explicit ServedConsole(uint32_t address = INADDR_LOOPBACK)
-      : listener_(address), routes_(host_, CallerRules{{"localhost"}, {"grpc"}}) {
+  explicit ServedConsole(uint32_t address = INADDR_LOOPBACK, bool is_controlled = false)
+      : listener_(address), routes_(host_, CallerRules{{"localhost"}, {"grpc"}}, 0) {
     catalog_.add_identity("first");
     catalog_.add_identity("<img onerror>");
     host_.registry().publish<ModelCatalog>("models", catalog_);
+    if (is_controlled) host_.registry().publish<ModelControl>("control", control_);
     host_.registry().publish<Listeners>("kernel", listener_);
     EXPECT_TRUE(routes_.start().ok());
   }
@@ -98,6 +108,7 @@ class ServedConsole final : public HttpRoutesUnderTest {
  private:
   FakeHost host_{"console", FakeHost::Threads::kReal};
   FakeModelCatalog catalog_;
+  FixedControl control_;
   OneListener listener_;
   ConsoleRoutes routes_;
 };
@@ -135,7 +146,8 @@ TEST(ConsoleRoutes, WhoHasTheFileIsToldSo) {
 
 TEST(ConsoleRoutes, ForgedHostsAndOriginsAreRefused) {
   ServedConsole served;
-  for (const char* path : {"/console/", "/console/app.js", "/v2/console/overview", "/v2/console/models"}) {
+  for (const char* path : {"/console/", "/console/app.js", "/v2/console/overview", "/v2/console/models",
+                           "/v2/console/history"}) {
     const ReceivedHttpReply refused = served.ask(path, {{"Host", "evil.example:8000"}});
     EXPECT_EQ(refused.status, 403) << path;
     EXPECT_NE(refused.body.find("allowed_hosts of [plugin.console]"), std::string::npos) << refused.body;
@@ -176,8 +188,8 @@ TEST(ConsoleRoutes, ModelsAreFoundAndPaged) {
     const size_t begin = body.find("\"matching\"");
     return begin == std::string::npos ? body : body.substr(begin);
   };
-  const std::string first = R"({"name":"first","version":"1","state":"READY","reason":""})";
-  const std::string second = R"({"name":"<img onerror>","version":"1","state":"READY","reason":""})";
+  const std::string first = R"({"name":"first","version":"1","state":"READY","reason":"","may_control":false})";
+  const std::string second = R"({"name":"<img onerror>","version":"1","state":"READY","reason":"","may_control":false})";
   EXPECT_EQ(models(""), cat(R"("matching":2,"offset":0,"models":[)", second, ",", first, "]}"));
   EXPECT_EQ(models("search=FIR&state=READY"), cat(R"("matching":1,"offset":0,"models":[)", first, "]}"));
   EXPECT_EQ(models("search=%3Cimg%20"), cat(R"("matching":1,"offset":0,"models":[)", second, "]}"));
@@ -196,13 +208,39 @@ TEST(ConsoleRoutes, CallersSeeTheirModels) {
   EXPECT_EQ(body.find("onerror"), std::string::npos) << body;
 }
 
+TEST(ConsoleRoutes, WhoMayControlAModel) {
+  ServedConsole served(INADDR_LOOPBACK, true);
+  EXPECT_NE(served.ask("/v2/console/overview").body.find(R"("control":"explicit")"), std::string::npos);
+  const std::string free = served.ask("/v2/console/models?search=first").body;
+  EXPECT_NE(free.find(R"("may_control":true)"), std::string::npos) << free;
+  // Who may only look.
+  const OneModel one("first");
+  const std::string watched = served.ask("/v2/console/models", kLocal, &one).body;
+  EXPECT_NE(watched.find(R"("may_control":false)"), std::string::npos) << watched;
+}
+
+TEST(ConsoleRoutes, TheHistoryIsOfAllModelsOrOfOne) {
+  ServedConsole served;
+  const std::string all = served.ask("/v2/console/history").body;
+  EXPECT_NE(all.find(R"("columns":["time_ms","covers_ms","success")"), std::string::npos) << all;
+  EXPECT_NE(all.find(R"("points":[],"busiest":[])"), std::string::npos) << all;
+  EXPECT_EQ(served.ask("/v2/console/history?model=first&version=1").status, 200);
+  EXPECT_EQ(served.ask("/v2/console/history?model=first").status, 400);
+  const OneModel one("first");
+  EXPECT_EQ(served.ask("/v2/console/history", kLocal, &one).status, 403);
+  // What may not be seen is told from nothing that there is not.
+  EXPECT_EQ(served.ask("/v2/console/history?model=%3Cimg%20onerror%3E&version=1", kLocal, &one).body,
+            served.ask("/v2/console/history?model=none&version=1", kLocal, &one).body);
+}
+
 std::vector<HttpRoutesCase> cases() {
   const auto get = [](std::string route, std::string path, int status) {
     return HttpRoutesCase{std::move(route), FakeHttpRequest{"GET", std::move(path), {}, kLocal, {}}, status};
   };
   return {get("/console", "/console", 308), get("/console/*", "/console/", 200),
           get("/console/*", "/console/none", 404), get("/v2/console/overview", "/v2/console/overview", 200),
-          get("/v2/console/models", "/v2/console/models", 200)};
+          get("/v2/console/models", "/v2/console/models", 200),
+          get("/v2/console/history", "/v2/console/history", 200)};
 }
 
 std::shared_ptr<HttpRoutesUnderTest> make_routes() { return std::make_shared<ServedConsole>(); }

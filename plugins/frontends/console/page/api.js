@@ -1,11 +1,14 @@
 // Calls of the server, and asking again and again. Nothing here but calls that docs/console.md names.
 
+/** Pages of other sites cannot send it: their browser asks the server first, which allows nothing. */
+const OWN = {"x-atoll-console": "1"};
+
 async function call(path, options) {
-  const reply = await fetch(path, {cache: "no-store", credentials: "same-origin", ...options});
+  const reply = await fetch(path, {cache: "no-store", credentials: "same-origin", ...options, headers: {...OWN, ...options.headers}});
   const text = await reply.text();
   let body;
   try {
-    body = JSON.parse(text);
+    body = JSON.parse(text || "{}");
   } catch {
     body = {error: text.slice(0, 500)};
   }
@@ -17,6 +20,9 @@ export const get = (path, signal) => call(path, {signal});
 
 export const post = (path, body, signal) =>
   call(path, {method: "POST", body: JSON.stringify(body), headers: {"content-type": "application/json"}, signal});
+
+/** "load" or "unload": the repository call, as anybody else would make it. */
+export const control = (act, name, signal) => post(`/v2/repository/models/${encodeURIComponent(name)}/${act}`, {}, signal);
 
 /** "/v2/models/NAME/versions/VERSION" */
 export const modelPath = (name, version) =>

@@ -1,7 +1,7 @@
 // Lines over time, with a table of the same figures beside them.
 import {element, number, table} from "./dom.js";
 
-const KEPT = 300;
+const KEPT_S = 15 * 60;
 const COLOURS = ["--one", "--two", "--three", "--four"];
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString("en-GB");
@@ -12,12 +12,22 @@ export class Points {
     this.labels = labels;
     this.columns = [[], ...labels.map(() => [])];
   }
+  get last() {
+    return this.columns[0].at(-1) ?? 0;
+  }
   /** \param values  null: a gap */
   add(seconds, values) {
-    [seconds, ...values].forEach((value, i) => {
-      this.columns[i].push(value);
-      if (this.columns[i].length > KEPT) this.columns[i].shift();
-    });
+    [seconds, ...values].forEach((value, i) => this.columns[i].push(value));
+    const old = this.columns[0].findIndex((at) => at >= seconds - KEPT_S);
+    if (old > 0) this.columns.forEach((column) => column.splice(0, old));
+  }
+  gap(seconds) {
+    if (this.last !== 0) this.add(seconds, this.labels.map(() => null));
+  }
+  /** Forgets what is from then on. */
+  cut(seconds) {
+    const from = this.columns[0].findIndex((at) => at >= seconds);
+    if (from >= 0) this.columns.forEach((column) => column.splice(from));
   }
 }
 
@@ -34,6 +44,7 @@ export class Chart {
     details.addEventListener("toggle", () => this.list(details.open));
     this.details = details;
     this.section = element("section", {}, element("h3", {}, `${title} (${unit})`), this.plot, details);
+    this.marked = 0;
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw(true), {signal});
     const resized = new ResizeObserver(() => this.uplot && this.uplot.setSize({width: this.plot.clientWidth || 300, height: 180}));
     resized.observe(this.plot);
@@ -53,10 +64,32 @@ export class Chart {
     return [times, ...sums];
   }
 
+  /** A line where the server was started. \param seconds  0: there is none */
+  mark(seconds) {
+    this.marked = seconds;
+  }
+
+  drawMark(plot) {
+    const {min, max} = plot.scales.x;
+    if (this.marked < min || this.marked > max) return;
+    const at = Math.round(plot.valToPos(this.marked, "x", true));
+    const {ctx, bbox} = plot;
+    ctx.save();
+    ctx.strokeStyle = ctx.fillStyle = colour("--faint");
+    ctx.setLineDash([4, 4]);
+    ctx.beginPath();
+    ctx.moveTo(at, bbox.top);
+    ctx.lineTo(at, bbox.top + bbox.height);
+    ctx.stroke();
+    ctx.fillText("start", at + 4, bbox.top + 12 * devicePixelRatio);
+    ctx.restore();
+  }
+
   make() {
     const axis = {stroke: colour("--faint"), grid: {stroke: colour("--line"), width: 0.3}, ticks: {stroke: colour("--line")}};
     return new uPlot({
       width: this.plot.clientWidth || 300, height: 180, cursor: {y: false},
+      hooks: {draw: [(plot) => this.drawMark(plot)]},
       scales: {y: {range: (_, low, high) => [0, high > 0 ? high * 1.1 : 1]}},
       axes: [axis, {...axis, size: 60}],
       series: [{value: (_, at) => (at === null ? "–" : clock(at))}, ...this.points.labels.map((label, i) => ({
@@ -81,7 +114,10 @@ export class Chart {
   list(open) {
     if (!open) return;
     const [times, ...lines] = this.points.columns;
-    const rows = times.map((at, i) => [clock(at), ...lines.map((line) => number(line[i], 2))]).reverse().slice(0, 30);
+    const rows = times.map((at, i) => [clock(at), ...lines.map((line) => number(line[i], 2))]);
+    const started = times.findIndex((at) => at >= this.marked);
+    if (started > 0) rows.splice(started, 0, [`${clock(this.marked)}, the server was started`, ...lines.map(() => "–")]);
+    rows.reverse().splice(30);
     this.figures.replaceChildren(table(`${this.title}, newest first`, ["Time", ...this.points.labels], rows));
   }
 }

@@ -16,6 +16,13 @@ export const name = (text) => element("bdi", {}, text);
 /** A state as a word, and in its colour. */
 export const state = (text) => element("strong", {className: `state-${text.replace(/[^A-Z]/g, "")}`}, text);
 
+/** Replaces what is inside `place`; what had the focus there has it again, if it has a `data-key`. */
+export function keepFocus(place, replace) {
+  const key = place.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
+  replace();
+  if (key !== undefined) [...place.querySelectorAll("[data-key]")].find((one) => one.dataset.key === key)?.focus();
+}
+
 /** rows: lists of texts and elements */
 export function table(caption, heads, rows) {
   return element("div", {className: "scroll", tabIndex: 0, role: "region", "aria-label": caption},

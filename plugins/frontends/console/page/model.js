@@ -2,6 +2,7 @@
 import {get, modelPath, poll} from "./api.js";
 import {Chart, Points} from "./chart.js";
 import {cards, element, name, number, table} from "./dom.js";
+import {fill, history, perSecond} from "./history.js";
 import {requestForm} from "./request_form.js";
 
 const EVERY_MS = 2000;
@@ -57,12 +58,18 @@ export async function show(view, signal, status, model, version) {
     const figures = element("div", {});
     const batches = element("section", {});
     const points = new Points(Object.values(PHASES));
+    const rates = new Points(["requests", "errors"]);
+    const requests = new Chart("Requests", "per second", rates, false, signal);
     const chart = new Chart("Phases of a request, one on top of the other", "mean ms", points, true, signal);
-    known.append(figures, chart.section, batches, requestForm(metadata, path, signal));
+    known.append(figures, element("div", {className: "charts"}, requests.section, chart.section), batches, requestForm(metadata, path, signal));
     const config = element("pre", {tabIndex: 0});
     known.append(element("section", {}, element("h3", {}, "Configuration, as completed by the server"), config));
     get(`${path}/config`, signal).then((found) => { config.textContent = JSON.stringify(found, null, 2); },
       (error) => { config.textContent = error.message; });
+    if (version) {
+      const found = await history(signal, `?model=${encodeURIComponent(model)}&version=${encodeURIComponent(version)}`);
+      fill([[rates, (point) => [perSecond(point, point.success), perSecond(point, point.fail)]]], found);
+    }
     let before = null;
     poll(async () => {
       const found = await get(`${path}/stats`, signal);
@@ -70,8 +77,14 @@ export async function show(view, signal, status, model, version) {
       const now = found.model_stats[0];
       figures.replaceChildren(figuresOf(now));
       batches.replaceChildren(...batchSection(now));
-      if (before !== null) points.add(Date.now() / 1000, phasesBetween(now.inference_stats, before));
-      before = now.inference_stats;
+      const at = Date.now() / 1000;
+      if (before !== null) {
+        points.add(at, phasesBetween(now.inference_stats, before.stats));
+        const grown = (of) => Math.max(0, now.inference_stats[of].count - before.stats[of].count) / (at - before.at);
+        rates.add(at, [grown("success"), grown("fail")]);
+      }
+      before = {at, stats: now.inference_stats};
+      requests.draw();
       chart.draw();
     }, EVERY_MS, signal, status);
   } catch (error) {

@@ -1,6 +1,7 @@
 // All models: GET /v2/console/models, a hundred at a time.
+import {actButtons} from "./acts.js";
 import {get, poll} from "./api.js";
-import {element, name, number, state, table} from "./dom.js";
+import {element, keepFocus, name, number, state, table} from "./dom.js";
 
 const EVERY_MS = 5000;
 const PAGE = 100;
@@ -16,25 +17,33 @@ export function show(view, signal, status, query) {
   const before = element("button", {type: "button"}, "Previous");
   const after = element("button", {type: "button"}, "Next");
   const place = element("span", {role: "status", id: "place"});
+  const said = element("p", {role: "status", id: "said"});
   const list = element("div", {});
+  let shown = "";
   view.append(element("h2", {}, "Models"),
     element("form", {className: "row", role: "search", onsubmit: (event) => event.preventDefault()},
       element("label", {}, "Part of the name", search), element("label", {}, "State", states)),
-    element("div", {className: "row"}, before, place, after), list);
+    element("div", {className: "row"}, before, place, after), said, list);
 
   const ask = async () => {
     const parts = {search: search.value, state: states.value, offset, limit: PAGE};
-    const text = Object.entries(parts).map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join("&");
-    const found = await get(`/v2/console/models?${text}`, signal);
+    const asked = Object.entries(parts).map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join("&");
+    const found = await get(`/v2/console/models?${asked}`, signal);
     if (signal.aborted || found.offset !== offset) return;
     const last = offset + found.models.length;
     place.textContent = found.models.length === 0 ? `none of ${number(found.matching)}`
       : `${number(offset + 1)} to ${number(last)} of ${number(found.matching)}`;
     before.disabled = offset === 0;
     after.disabled = last >= found.matching;
-    list.replaceChildren(table("Models", ["Name", "Version", "State", "Reason"], found.models.map((model) => [
-      element("a", {href: `#/model/${encodeURIComponent(model.name)}/${encodeURIComponent(model.version)}`}, name(model.name)),
-      model.version || "–", state(model.state), name(model.reason)])));
+    const text = JSON.stringify(found.models);
+    if (text === shown) return;  // nobody's place in the table is lost
+    shown = text;
+    const acts = found.models.some((model) => model.may_control);
+    keepFocus(list, () => list.replaceChildren(table("Models", ["Name", "Version", "State", "Reason", ...(acts ? ["Acts"] : [])],
+      found.models.map((model) => [
+        element("a", {href: `#/model/${encodeURIComponent(model.name)}/${encodeURIComponent(model.version)}`}, name(model.name)),
+        model.version || "–", state(model.state), name(model.reason),
+        ...(acts ? [model.may_control ? actButtons(model, said, signal, () => again()) : "–"] : [])]))));
   };
   const again = poll(ask, EVERY_MS, signal, status);
   const turn = (to) => {

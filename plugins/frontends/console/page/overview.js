@@ -1,8 +1,9 @@
-// The whole server: GET /v2/console/overview, each 2 s.
+// The whole server: GET /v2/console/overview, each 2 s, after what the history has.
 import {get, poll} from "./api.js";
 import {Chart, Points} from "./chart.js";
-import {bytes, cards, element, number, state, table} from "./dom.js";
+import {bytes, cards, element, name, number, state, table} from "./dom.js";
 import {difference, quantile} from "./histogram.js";
+import {fill, history, ms, perSecond} from "./history.js";
 
 const EVERY_MS = 2000;
 const NS_PER_MS = 1e6;
@@ -11,6 +12,12 @@ const rates = new Points(["requests", "errors"]);
 const latencies = new Points(["p50", "p99"]);
 const usage = new Points(["processors"]);
 const memory = new Points(["resident"]);
+const MIB = 1 << 20;
+const ALL = [rates, latencies, usage, memory];
+const BUSIEST = 10;
+const BUSIEST_EVERY_MS = 15000;
+/** After so long without a look, such as on another page, the history knows more. */
+const FORGOTTEN_MS = 10000;
 let before = null;
 
 /** What came between two looks; null: they are of two runs of the server, or of the same look. */
@@ -20,16 +27,16 @@ function between(now, then) {
   // A version that was unloaded takes its counts with it.
   const grown = (of) => Math.max(0, of(now) - of(then)) / seconds;
   const came = difference(now.latency_buckets, then.latency_buckets);
-  const ms = (q) => (came.length === 0 ? null : quantile(came, q) / NS_PER_MS);
+  const latency = (q) => (came.length === 0 ? null : quantile(came, q) / NS_PER_MS);
   return {success: grown((look) => look.requests.success.count), fail: grown((look) => look.requests.fail.count),
-          p50: ms(0.5), p99: ms(0.99), cpu: grown((look) => look.cpu_seconds)};
+          p50: latency(0.5), p99: latency(0.99), cpu: grown((look) => look.cpu_seconds)};
 }
 
 function add(now) {
   const at = now.time_ms / 1000;
   if (before !== null && before.run !== now.run) {
     // A restart is a gap.
-    for (const points of [rates, latencies, usage, memory]) points.add(at - 0.001, points.labels.map(() => null));
+    for (const points of ALL) points.gap(at - 0.001);
   }
   const came = between(now, before);
   if (before === null || before.run !== now.run || now.time_ms > before.time_ms) before = now;
@@ -37,22 +44,48 @@ function add(now) {
   rates.add(at, [came.success, came.fail]);
   latencies.add(at, [came.p50, came.p99]);
   usage.add(at, [came.cpu]);
-  memory.add(at, [now.resident_bytes / (1 << 20)]);
+  memory.add(at, [now.resident_bytes / MIB]);
   return came;
+}
+
+function fillFrom(found) {
+  fill([[rates, (point) => [perSecond(point, point.success), perSecond(point, point.fail)]],
+        [latencies, (point) => [ms(point.p50_ns), ms(point.p99_ns)]],
+        [usage, (point) => [point.processors]], [memory, (point) => [point.resident_bytes / MIB]]], found);
+}
+
+/** \param found  the history; null: unknown */
+function busiestSection(found) {
+  if (found === null) return [];
+  const rows = found.busiest.slice(0, BUSIEST).map((one) => [
+    element("a", {href: `#/model/${encodeURIComponent(one.name)}/${encodeURIComponent(one.version)}`}, name(one.name)),
+    one.version, number(one.success), number(one.fail), one.success === 0 ? "–" : number(one.mean_us / 1000, 2)]);
+  return [element("h3", {}, "Busiest models of the last 15 minutes"),
+    rows.length === 0 ? element("p", {}, "None had a request.")
+      : table("Busiest models", ["Name", "Version", "Succeeded", "Failed", "Mean latency, ms"], rows)];
 }
 
 export function show(view, signal, status) {
   const figures = element("div", {});
   const models = element("section", {});
   const failures = element("section", {});
+  const busiest = element("section", {});
   const charts = [new Chart("Requests", "per second", rates, false, signal), new Chart("Latency", "ms", latencies, false, signal),
                   new Chart("CPU", "processors busy", usage, false, signal), new Chart("Memory", "MiB", memory, false, signal)];
   view.append(element("h2", {}, "Overview"), figures, models,
-    element("div", {className: "charts"}, ...charts.map((chart) => chart.section)), failures);
+    element("div", {className: "charts"}, ...charts.map((chart) => chart.section)), busiest, failures);
   let last = null;
+  let isFilled = false;
+  poll(async () => busiest.replaceChildren(...busiestSection(await history(signal))), BUSIEST_EVERY_MS, signal, () => {});
   poll(async () => {
     const now = await get("/v2/console/overview", signal);
     if (signal.aborted) return;
+    if (!isFilled || now.time_ms - (before?.time_ms ?? 0) > FORGOTTEN_MS) {
+      const found = await history(signal);
+      // What another run has left is behind it.
+      if (found !== null && (before === null || before.run === found.run)) fillFrom(found);
+      isFilled = true;
+    }
     last = add(now) || last;
     const count = now.requests;
     figures.replaceChildren(cards([
@@ -66,6 +99,9 @@ export function show(view, signal, status) {
       ["Requests that succeeded", number(count.success.count)], ["Requests that failed", number(count.fail.count)],
       ...Object.entries(count.failures).map(([reason, failed]) => [`… ${reason}`, number(failed)]),
       ["Inferences", number(count.inferences)], ["Executed batches", number(count.executions)]]));
-    charts.forEach((chart) => chart.draw());
+    for (const chart of charts) {
+      chart.mark(now.started_ms / 1000);
+      chart.draw();
+    }
   }, EVERY_MS, signal, status);
 }

@@ -18,11 +18,13 @@ export function asCurl(url, body) {
   return `curl -sS ${shellText(url)} \\\n  -H 'content-type: application/json' \\\n  --data-binary ${shellText(JSON.stringify(body))}\n`;
 }
 
+/** In ASCII alone. */
+const text = (value) => JSON.stringify(value).replace(/[\u007f-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+/** A code of half a character is none in Python. */
+const python = (value) => (/[\ud800-\udfff]/.test(value) ? `json.loads(${text(text(value))})` : text(value));
+
 /** JSON's texts are Python's, too; values are read as JSON, as true and false are none of Python's. */
 export function asPython(host, model, version, body) {
-  const text = (value) => JSON.stringify(value).replace(/[\u007f-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
-  // A code of half a character is none in Python.
-  const python = (value) => (/[\ud800-\udfff]/.test(value) ? `json.loads(${text(text(value))})` : text(value));
   const lines = ["import json", "", "import numpy as np", "import tritonclient.http as http", "from tritonclient.utils import triton_to_np_dtype", "",
     `client = http.InferenceServerClient(${text(host)})`, "inputs = []"];
   for (const input of body.inputs) {
@@ -33,6 +35,17 @@ export function asPython(host, model, version, body) {
   lines.push(`answer = client.infer(${python(model)}, inputs, model_version=${text(version || "")})`,
     "for output in answer.get_response()[\"outputs\"]:", "    print(output[\"name\"], answer.as_numpy(output[\"name\"]))", "");
   return lines.join("\n");
+}
+
+/** Whether frontends/openai makes completions of it. */
+const isText = (metadata) => [[metadata.inputs, "text_input"], [metadata.outputs, "text_output"]].every(([tensors, wanted]) =>
+  tensors.some((tensor) => tensor.name === wanted && tensor.datatype === "BYTES"));
+
+export function asOpenAi(origin, model, prompt) {
+  return ["import json", "", "from openai import OpenAI", "", "# The server needs frontends/openai; the key is any text where it asks for none.",
+    `client = OpenAI(base_url=${text(`${origin}/v1`)}, api_key="none")`,
+    `answer = client.chat.completions.create(model=${python(model)}, messages=[{"role": "user", "content": ${python(prompt)}}])`,
+    "print(answer.choices[0].message.content)", ""].join("\n");
 }
 
 export function requestForm(metadata, path, signal) {
@@ -72,6 +85,8 @@ export function requestForm(metadata, path, signal) {
         say(JSON.stringify(await post(`${path}/infer`, request, signal), null, 2));
       })),
       button("curl", "Copy as curl", copy((request) => asCurl(`${location.origin}${path}/infer`, request))),
-      button("python", "Copy as tritonclient", copy((request) => asPython(location.host, metadata.name, version, request)))),
+      button("python", "Copy as tritonclient", copy((request) => asPython(location.host, metadata.name, version, request))),
+      ...(isText(metadata) ? [button("openai", "Copy as openai", copy((request) =>
+        asOpenAi(location.origin, metadata.name, String(request.inputs.find((input) => input.name === "text_input").data.flat()[0]))))] : [])),
     shown);
 }
