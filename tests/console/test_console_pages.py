@@ -1,6 +1,8 @@
 """The console in a real browser: each page in both colour schemes, with names of models that mean harm."""
 
 import json
+import re
+import signal
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -10,8 +12,10 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
-from support.models import identity_config, write_model
-from support.server import Server
+from support.addresses import free_addresses
+from support.models import identity_config, tensor_config, write_model
+from support.server import DEFAULT_MANIFEST, Server
+from support.waiting import eventually
 from tritonclient.http import InferInput
 
 WAIT_S = 60
@@ -28,20 +32,28 @@ MANY = 150
 def server(tmp_path_factory):
     repository = tmp_path_factory.mktemp("models")
     write_model(repository, "echo", identity_config("echo", dims=(2,), max_batch_size=8))
+    write_model(repository, "words", 'backend: "identity"' + tensor_config("input", "INPUT0", "TYPE_STRING", [1])
+                + tensor_config("output", "OUTPUT0", "TYPE_STRING", [1]))
+    write_model(repository, "chat", 'platform: "ensemble"' + tensor_config("input", "text_input", "TYPE_STRING", [1])
+                + tensor_config("output", "text_output", "TYPE_STRING", [1]) + """ensemble_scheduling { step [ {
+                model_name: "words" model_version: -1 input_map { key: "INPUT0" value: "text_input" }
+                output_map { key: "OUTPUT0" value: "text_output" } } ] }""")
+    write_model(repository, "spare", identity_config("spare", dims=(2,)))
     write_model(repository, "broken", 'backend: "identity" max_batch_size: -1')
     for name in HOSTILE:
         write_model(repository, name, identity_config("echo", dims=(2,)).replace('name: "echo"', ""))
     for i in range(MANY):
         write_model(repository, f"many{i:03}")
     with Server(repository, CONSOLE, 'plugin.control.use="control/explicit"',
-                f"plugin.control.load_model={json.dumps(['echo', 'broken', *HOSTILE])}",
+                f"plugin.control.load_model={json.dumps(['echo', 'broken', 'chat', *HOSTILE])}",
+                'plugin.console.history_interval="100ms"',
                 "plugin.onnxruntime.enabled=false", "plugin.python.enabled=false") as running:
         yield running.wait_active().wait_ready("echo")
 
 
-def ask(server, path, **headers):
+def ask(server, path, method="GET", data=None, **headers):
     """Status, headers and body."""
-    request = urllib.request.Request(f"http://{server.http_address}{path}", headers=headers)
+    request = urllib.request.Request(f"http://{server.http_address}{path}", data, headers, method=method)
     try:
         with urllib.request.urlopen(request, timeout=WAIT_S) as reply:
             return reply.status, reply.headers, reply.read().decode()
@@ -104,9 +116,9 @@ def test_models_are_searched_and_turned(open_browser, assert_quiet, server):
     page = open_browser()
     go(page, server, "/models?state=NOT%20LOADED")
     place = lambda text: WebDriverWait(page, WAIT_S).until(lambda page: page.find_element(By.ID, "place").text == text)  # noqa: E731
-    place(f"1 to 100 of {MANY}")
+    place(f"1 to 100 of {MANY + 1}")
     page.find_element(By.XPATH, "//button[.='Next']").send_keys(Keys.ENTER)
-    place(f"101 to {MANY} of {MANY}")
+    place(f"101 to {MANY + 1} of {MANY + 1}")
     page.find_element(By.ID, "search").send_keys("MANY14")
     place("1 to 10 of 10")
     page.find_element(By.ID, "search").clear()
@@ -114,6 +126,127 @@ def test_models_are_searched_and_turned(open_browser, assert_quiet, server):
     page.find_element(By.ID, "states").send_keys("all")
     wait_text(page, "max_batch_size")
     wait_text(page, "UNAVAILABLE")
+    assert_quiet(page, f"http://{server.http_address}")
+
+
+def history(server, query=""):
+    status, _, body = ask(server, f"/v2/console/history{query}")
+    assert status == 200, body
+    found = json.loads(body)
+    found["points"] = [dict(zip(found["columns"], point)) for point in found["points"]]
+    return found
+
+
+def test_a_page_that_is_loaded_again_has_the_history(open_browser, assert_quiet, server):
+    before = sum(point["success"] for point in history(server)["points"])
+    for _ in range(3):
+        infer(server)
+    eventually(lambda: sum(point["success"] for point in history(server)["points"]) >= before + 3, WAIT_S)
+    eventually(lambda: len(history(server, "?model=echo&version=1")["points"]) >= 6, WAIT_S)
+    page = open_browser()
+    go(page, server, "/overview")
+    # All of it is there at the first look, without a second one.
+    page.execute_script("document.querySelectorAll('.charts details').forEach(one => one.open = true)")
+    wait_text(page, "Busiest models of the last 15 minutes")
+    rows = page.execute_script("return [...document.querySelectorAll('.charts section')].map(one => one.querySelectorAll('tbody tr').length)")
+    assert len(rows) == 4 and min(rows) >= 5, rows
+    page.find_element(By.XPATH, '//main//a[.="echo"]').click()
+    wait_text(page, "Phases of a request")
+    assert_quiet(page, f"http://{server.http_address}")
+
+
+def test_the_history_outlives_the_plugin(tmp_path):
+    manifest = tmp_path / "atoll.toml"
+    console = '\n[plugin.console]\nuse = "frontends/console"\nhistory_interval = "100ms"\n'
+    manifest.write_text(re.sub(r'(?m)^use = "backends/(onnxruntime|python)"', r'\g<0>\nenabled = false', DEFAULT_MANIFEST.read_text()) + console)
+    write_model(tmp_path / "models", "echo", identity_config("echo", dims=(2,), max_batch_size=8))
+    with Server(tmp_path / "models", manifest=manifest) as running:
+        running.wait_active().wait_ready("echo")
+        eventually(lambda: history(running)["points"], WAIT_S)
+        infer(running)
+        eventually(lambda: history(running)["busiest"], WAIT_S)
+        before = history(running)
+        manifest.write_text(manifest.read_text() + 'allowed_hosts = ["127.0.0.1", "other.example"]\n')
+        running.process.send_signal(signal.SIGHUP)
+        assert "console (options)" in running.newest_line(r"reloaded: generation 2, (.*)").group(1)
+        # The new instance has taken over what the one before knew, and goes on.
+        last = before["points"][-1]["time_ms"]
+        eventually(lambda: any(point["time_ms"] > last for point in history(running)["points"]), WAIT_S)
+        after = history(running)
+        assert after["run"] == before["run"] and after["started_ms"] <= before["points"][0]["time_ms"]
+        assert before["points"][-1] in after["points"]
+        assert [one["name"] for one in after["busiest"]] == ["echo"]
+
+
+def test_a_restart_is_drawn_as_one(open_browser, tmp_path):
+    page = open_browser()
+    with free_addresses(1) as (address,):
+        settings = (CONSOLE, f'plugin.http.address="{address}"', "plugin.identity.enabled=false",
+                    'plugin.console.history_interval="100ms"', "plugin.onnxruntime.enabled=false", "plugin.python.enabled=false")
+        with Server(tmp_path, *settings) as running:
+            running.wait_active()
+            eventually(lambda: len(history(running)["points"]) > 2, WAIT_S)
+            go(page, running, "/overview")
+            page.find_element(By.CSS_SELECTOR, ".charts summary").click()
+        WebDriverWait(page, WAIT_S).until(lambda page: page.find_element(By.ID, "state").text.startswith("not live"))
+        with Server(tmp_path, *settings):
+            WebDriverWait(page, WAIT_S).until(lambda page: page.find_element(By.ID, "state").text.startswith("live"))
+            wait_text(page, "the server was started")
+
+
+def test_models_are_loaded_and_unloaded_as_by_the_call(open_browser, assert_quiet, server):
+    page = open_browser()
+
+    def act(text, name, told):
+        go(page, server, f"/models?search={urllib.parse.quote(name)}")
+        page.refresh()
+        WebDriverWait(page, WAIT_S).until(lambda page: page.find_elements(By.CSS_SELECTOR, f"[aria-label='{text} {name}']"))
+        page.find_element(By.CSS_SELECTOR, f"[aria-label='{text} {name}']").send_keys(Keys.ENTER)
+        page.find_element(By.CSS_SELECTOR, "dialog button[value=yes]").click()
+        WebDriverWait(page, WAIT_S).until(lambda page: told in page.find_element(By.ID, "said").text)
+
+    def states(name):
+        with server.http_client() as client:
+            return [model.get("state") for model in client.get_model_repository_index() if model["name"] == name]
+
+    act("Load", "spare", "done")
+    assert states("spare") == ["READY"]
+    act("Unload", "spare", "done")
+    assert states("spare") == ["UNAVAILABLE"]
+    assert_quiet(page, f"http://{server.http_address}")
+    # What fails is told in the words of the call.
+    status, _, body = ask(server, "/v2/repository/models/broken/load", method="POST", data=b"{}")
+    assert status >= 400
+    act("Load", "broken", json.loads(body)["error"])
+    # Who thinks better of it changes nothing.
+    page.find_element(By.CSS_SELECTOR, "[aria-label='Load broken']").click()
+    page.find_element(By.CSS_SELECTOR, "dialog button[value=no]").click()
+    assert page.find_elements(By.CSS_SELECTOR, "dialog") == []
+
+
+def test_log_settings_are_changed_as_by_the_call(open_browser, assert_quiet, server):
+    settings = lambda: json.loads(ask(server, "/v2/logging")[2])  # noqa: E731
+    before = settings()
+    page = open_browser()
+    go(page, server, "/log")
+    for wanted in (not before["log_info"], before["log_info"]):
+        page.find_element(By.ID, "log_info").click()
+        page.find_element(By.ID, "apply").click()
+        eventually(lambda wanted=wanted: settings()["log_info"] == wanted, WAIT_S)
+        WebDriverWait(page, WAIT_S).until(lambda page: page.find_element(By.ID, "said").text == "applied")
+    assert settings() == before
+    assert_quiet(page, f"http://{server.http_address}")
+
+
+def test_a_request_is_copied_for_openai(open_browser, assert_quiet, server):
+    page = open_browser()
+    go(page, server, model_place("echo"))
+    wait_text(page, "Copy as tritonclient")
+    assert page.find_elements(By.ID, "openai") == []
+    go(page, server, model_place("chat"))
+    wait_text(page, "Copy as openai")
+    page.find_element(By.ID, "openai").click()
+    wait_text(page, f'base_url="http://{server.http_address}/v1"')
     assert_quiet(page, f"http://{server.http_address}")
 
 
@@ -137,7 +270,7 @@ def test_names_of_models_are_texts(open_browser, assert_quiet, server, name):
 
 # --- the calls ---
 
-@pytest.mark.parametrize("path", ["/console/", "/console/app.js", "/v2/console/overview", "/v2/console/models"])
+@pytest.mark.parametrize("path", ["/console/", "/console/app.js", "/v2/console/overview", "/v2/console/models", "/v2/console/history"])
 def test_forged_hosts_and_origins_are_refused(server, path):
     port = server.http_address.rsplit(":", 1)[1]
     for headers in ({"Host": f"evil.example:{port}"}, {"Origin": "http://evil.example"}, {"Origin": "null"},
@@ -161,7 +294,7 @@ def test_where_others_reach_it_it_says_what_to_set(server, tmp_path):
 
 
 def test_the_whole_page_is_small(server):
-    files = ["", "app.js", "api.js", "chart.js", "console.css", "dom.js", "histogram.js", "log.js", "model.js", "models.js", "overview.js",
+    files = ["", "acts.js", "app.js", "api.js", "chart.js", "console.css", "dom.js", "histogram.js", "history.js", "log.js", "model.js", "models.js", "overview.js",
              "request_form.js", "uPlot.iife.min.js", "uPlot.min.css"]
     sizes = {name: len(ask(server, f"/console/{name}")[2].encode()) for name in files}
     assert all(sizes.values()) and sum(sizes.values()) < 150_000, sizes

@@ -80,8 +80,7 @@ Status ConsoleRoutes::start() {
   view_.emplace(*catalog_, host_.clock());
   server_ = {host_.server_version(), process_start(host_.clock().wall_ns() / kNsPerMs), {}};
   sampler_.emplace(*catalog_, host_.clock(), ring_);
-  if (history_ns_ > 0)
-    slow_->post_at(host_.clock().now_ns() + history_ns_, make_task([this] { sample(); }));
+  if (history_ns_ > 0) slow_->post_at(host_.clock().now_ns() + history_ns_, make_task([this] { sample(); }));
   return {};
 }
 
@@ -127,8 +126,9 @@ void ConsoleRoutes::take(std::string_view route, HttpExchange& exchange, Pass pa
   if (route == kModels) {
     Result<ModelsQuery> query = ModelsQuery::parse(exchange.query());
     if (!query.ok()) return answer_failure(exchange, query.status());
-    return answer_later(exchange, std::move(pass),
-                        [this, query = std::move(query).value()](HttpExchange& to) { answer_models(to, query); });
+    return answer_later(
+        exchange, std::move(pass),
+        [this, query = std::move(query).value()](HttpExchange& to) { answer_models(to, query); });
   }
   Result<HistoryQuery> query = HistoryQuery::parse(exchange.query());
   if (!query.ok()) return answer_failure(exchange, query.status());
@@ -151,8 +151,9 @@ void ConsoleRoutes::sample() {
   const Pass pass(host_.gate());
   if (!pass) return;  // a successor goes on
   const int64_t took_ns = sampler_->look();
-  slow_->post_at(host_.clock().now_ns() + std::max({history_ns_, kShortestHistoryNs, kHistoryPause * took_ns}),
-                 make_task([this] { sample(); }));
+  slow_->post_at(
+      host_.clock().now_ns() + std::max({history_ns_, kShortestHistoryNs, kHistoryPause * took_ns}),
+      make_task([this] { sample(); }));
 }
 
 void ConsoleRoutes::answer_file(HttpExchange& exchange) const {
@@ -199,7 +200,8 @@ void ConsoleRoutes::answer_history(HttpExchange& exchange, const HistoryQuery& q
   }
   // A model that may not be seen is one that the history knows nothing of.
   const bool may = identity == nullptr || identity->may(ApiCategory::kOther, kCategory, query.model);
-  answer_json(exchange, 200, history_json(may ? view : HistoryView(), server_.start, query.model, query.version));
+  answer_json(exchange, 200,
+              history_json(may ? view : HistoryView(), server_.start, query.model, query.version));
 }
 
 }  // namespace atl::frontends::console

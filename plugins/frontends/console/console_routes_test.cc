@@ -188,8 +188,10 @@ TEST(ConsoleRoutes, ModelsAreFoundAndPaged) {
     const size_t begin = body.find("\"matching\"");
     return begin == std::string::npos ? body : body.substr(begin);
   };
-  const std::string first = R"({"name":"first","version":"1","state":"READY","reason":"","may_control":false})";
-  const std::string second = R"({"name":"<img onerror>","version":"1","state":"READY","reason":"","may_control":false})";
+  const std::string first =
+      R"({"name":"first","version":"1","state":"READY","reason":"","may_control":false})";
+  const std::string second =
+      R"({"name":"<img onerror>","version":"1","state":"READY","reason":"","may_control":false})";
   EXPECT_EQ(models(""), cat(R"("matching":2,"offset":0,"models":[)", second, ",", first, "]}"));
   EXPECT_EQ(models("search=FIR&state=READY"), cat(R"("matching":1,"offset":0,"models":[)", first, "]}"));
   EXPECT_EQ(models("search=%3Cimg%20"), cat(R"("matching":1,"offset":0,"models":[)", second, "]}"));
@@ -237,8 +239,10 @@ std::vector<HttpRoutesCase> cases() {
   const auto get = [](std::string route, std::string path, int status) {
     return HttpRoutesCase{std::move(route), FakeHttpRequest{"GET", std::move(path), {}, kLocal, {}}, status};
   };
-  return {get("/console", "/console", 308), get("/console/*", "/console/", 200),
-          get("/console/*", "/console/none", 404), get("/v2/console/overview", "/v2/console/overview", 200),
+  return {get("/console", "/console", 308),
+          get("/console/*", "/console/", 200),
+          get("/console/*", "/console/none", 404),
+          get("/v2/console/overview", "/v2/console/overview", 200),
           get("/v2/console/models", "/v2/console/models", 200),
           get("/v2/console/history", "/v2/console/history", 200)};
 }

@@ -35,13 +35,13 @@ std::vector<Total> busiest(const HistoryView& view) {
     }
   }
   std::erase_if(totals, [](const Total& one) { return one.success + one.fail == 0; });
-  std::stable_sort(totals.begin(), totals.end(), [](const Total& a, const Total& b) {
-    return a.success + a.fail > b.success + b.fail;
-  });
+  std::stable_sort(totals.begin(), totals.end(),
+                   [](const Total& a, const Total& b) { return a.success + a.fail > b.success + b.fail; });
   return totals;
 }
 
-void write_head(CheckedWriter& json, const ProcessStart& start, std::initializer_list<std::string_view> columns) {
+void write_head(CheckedWriter& json, const ProcessStart& start,
+                std::initializer_list<std::string_view> columns) {
   write_member(json, "run", start.run);
   write_member(json, "started_ms", start.time_ms);
   write_array(json, "columns", columns, [&](std::string_view name) { write_text(json, name); });
@@ -72,8 +72,8 @@ Result<HistoryQuery> HistoryQuery::parse(std::string_view text) {
 std::string history_json(const HistoryView& view, const ProcessStart& start) {
   return object_json([&](CheckedWriter& json) {
     write_head(json, start,
-               {"time_ms", "covers_ms", "success", "fail", "p50_ns", "p99_ns", "waiting", "running", "processors",
-                "resident_bytes"});
+               {"time_ms", "covers_ms", "success", "fail", "p50_ns", "p99_ns", "waiting", "running",
+                "processors", "resident_bytes"});
     write_array(json, "points", view.points, [&](const auto& point) {
       json.StartArray();
       json.Int64(point->time_ms);

@@ -79,8 +79,8 @@ int64_t HistorySampler::look() {
     const RequestsNow requests = catalog_.requests_now();
     point.waiting = requests.waiting;
     point.running = requests.running;
-    point.processors =
-        (now.cpu_seconds - last_.cpu_seconds) * static_cast<double>(kNsPerSecond) / static_cast<double>(covered_ns);
+    point.processors = (now.cpu_seconds - last_.cpu_seconds) * static_cast<double>(kNsPerSecond) /
+                       static_cast<double>(covered_ns);
     point.resident_bytes = resident_bytes();
     add_rows(now.used, point);
     ring_.add(point);
@@ -122,9 +122,8 @@ std::vector<const HistorySampler::Used*> HistorySampler::busiest_of(const std::v
     if (one.came + one.failed != 0 && decltype(HistorySeries::model)(one.name).view() == one.name)
       busiest.push_back(&one);
   }
-  std::stable_sort(busiest.begin(), busiest.end(), [](const Used* a, const Used* b) {
-    return a->came + a->failed > b->came + b->failed;
-  });
+  std::stable_sort(busiest.begin(), busiest.end(),
+                   [](const Used* a, const Used* b) { return a->came + a->failed > b->came + b->failed; });
   if (busiest.size() > HistoryPoint::kMostRows) busiest.resize(HistoryPoint::kMostRows);
   return busiest;
 }

@@ -58,9 +58,12 @@ class CountedCatalog final : public ModelCatalog {
   Result<std::vector<ModelStatistics>> statistics(std::string_view, int64_t) const noexcept override {
     return models;
   }
-  Result<std::vector<ModelIndexEntry>> index(bool) noexcept override { return std::vector<ModelIndexEntry>(); }
+  Result<std::vector<ModelIndexEntry>> index(bool) noexcept override {
+    return std::vector<ModelIndexEntry>();
+  }
   void load(std::vector<std::string>, std::function<void(std::vector<ModelLoadResult>)>) noexcept override {}
-  void unload(std::vector<std::string>, std::function<void(std::vector<ModelLoadResult>)>) noexcept override {}
+  void unload(std::vector<std::string>, std::function<void(std::vector<ModelLoadResult>)>) noexcept override {
+  }
   void set_startup_complete() noexcept override {}
   void load_model(ModelLoadRequest, std::function<void(ModelLoadOutcome)>) noexcept override {}
   void unload_model(std::string, bool, std::function<void(Status)>) noexcept override {}
@@ -190,8 +193,9 @@ TEST(History, ASuccessorGoesOn) {
   EXPECT_EQ(after->look()->number, 2u);
   EXPECT_EQ(after->ring.view().points.size(), 3u);
   const std::string body = history_json(after->ring.view(), {"run", 1});
-  EXPECT_NE(body.find(R"("busiest":[{"name":"a","version":"1","success":12,"fail":0,"mean_us":1000},{"name":"b")"),
-            std::string::npos)
+  EXPECT_NE(
+      body.find(R"("busiest":[{"name":"a","version":"1","success":12,"fail":0,"mean_us":1000},{"name":"b")"),
+      std::string::npos)
       << body;
 }
 

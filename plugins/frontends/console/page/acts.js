@@ -4,11 +4,10 @@ import {element, name} from "./dom.js";
 
 /** Asks whether it is meant. \returns a promise of a yes or no */
 function confirmed(act, model) {
-  const yes = element("button", {type: "submit", value: "yes"}, act === "load" ? "Load" : "Unload");
+  const button = (text, value) => element("button", {type: "button", value, onclick: () => dialog.close(value)}, text);
   const dialog = element("dialog", {"aria-label": `${act} a model`},
-    element("form", {method: "dialog"},
-      element("p", {}, act === "load" ? "Load the model " : "Take out of service all versions of the model ", name(model), "?"),
-      element("div", {className: "row"}, yes, element("button", {type: "submit", value: "no"}, "Cancel"))));
+    element("p", {}, act === "load" ? "Load the model " : "Take out of service all versions of the model ", name(model), "?"),
+    element("div", {className: "row"}, button(act === "load" ? "Load" : "Unload", "yes"), button("Cancel", "no")));
   document.body.append(dialog);
   return new Promise((resolve) => {
     dialog.addEventListener("close", () => {
