@@ -278,6 +278,7 @@ def values(world, instance):
         ("grpc", "tenant_header"): "x-tenant", ("http", "tenant_header"): "x-tenant",
         ("grpc", "server_name"): "other", ("http", "server_name"): "other",
         ("http", "cors_allowed_origins"): ["https://example.org"], ("http", "only_routes"): ["/*"],
+        ("console", "allowed_hosts"): ["localhost", "atoll.example"], ("console", "ignored_listeners"): ["grpc"],
         **{(instance, "ssl_ciphers"): "ECDHE-RSA-AES256-GCM-SHA384" for instance in ("grpc", "http", "metrics")},
         ("metrics", "summary_quantiles"): ["0.5:0.05"], ("metrics", "duration_buckets"): ["0.1", "1"], ("metrics", "phase_histograms"): ["all"],
     }

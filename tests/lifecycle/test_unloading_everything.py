@@ -21,7 +21,7 @@ INSTANCES = re.findall(r"^\[plugin\.(\w+)\]", DEFAULT_MANIFEST.read_text(), re.M
 EXTRA = {"cache": 'use = "caches/local"', "quotas": 'use = "admission/quotas"', "limiter": 'use = "admission/rate_limiter"',
          "router": 'use = "routing/weighted"', "keys": 'use = "security/keys"', "repeat": 'use = "backends/repeat"'}
 # What has to go with an instance, because it cannot be without it.
-USERS_OF_MODELS = ("control", "router", "grpc", "http")
+USERS_OF_MODELS = ("control", "router", "grpc", "http", "console")
 NEEDED_BY = {"repository": ("models", *USERS_OF_MODELS), "configs": ("models", *USERS_OF_MODELS), "models": USERS_OF_MODELS}
 SLOW_REQUEST_MS = 500
 

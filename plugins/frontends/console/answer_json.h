@@ -13,6 +13,8 @@
 namespace atl::frontends::console {
 
 inline constexpr std::string_view kCategory = "console.read";
+/// Of the page's files, which are the same for everybody: security/sessions opens it to all.
+inline constexpr std::string_view kPageCategory = "console.page";
 
 /// Of the whole server, beside its models.
 struct ServerFacts {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "atoll/core/text.h"
+#include "atoll/lib/http_origin.h"
 #include "frontends/common/http/header_name.h"
 
 namespace atl::frontends::console {
@@ -50,14 +51,6 @@ std::vector<std::string_view> values_of(const HttpExchange& exchange, std::strin
   return values;
 }
 
-/// Whether a page of the very host and port that the request went to has sent it.
-bool is_own_origin(std::string_view origin, std::string_view host) {
-  const size_t colon = origin.find("://");
-  if (colon == std::string_view::npos) return false;
-  const std::string_view scheme = origin.substr(0, colon);
-  return (scheme == "http" || scheme == "https") && lower(origin.substr(colon + 3)) == lower(host);
-}
-
 bool contains(const std::vector<std::string>& list, std::string_view text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
@@ -92,9 +85,10 @@ std::string CallerCheck::refusal(const HttpExchange& exchange) const {
     return cat("The console does not answer under this name. Add it to the option allowed_hosts of [plugin.",
                host_.instance_name(), "] if it is the server's.");
   for (const std::string_view origin : values_of(exchange, "origin")) {
-    if (!is_own_origin(origin, hosts.front())) return "The console does not answer pages of another origin.";
+    if (!is_origin_of(origin, hosts.front())) return "The console does not answer pages of another origin.";
   }
-  if (exchange.identity() != nullptr) return {};
+  // Where callers are known, whoever is let in without an identity may be so.
+  if (exchange.identity() != nullptr || has_identities()) return {};
   const std::string open = open_listener();
   if (open.empty()) return {};
   return cat(
@@ -102,6 +96,16 @@ std::string CallerCheck::refusal(const HttpExchange& exchange) const {
       open,
       ". Set its option address to 127.0.0.1:PORT, or add a source of identities such as "
       "security/keys and give the permission console.read.");
+}
+
+bool CallerCheck::has_identities() const {
+  Registry& registry = host_.registry();
+  for (const ServiceInfo& info : registry.list(Access::kInterfaceId)) {
+    const Result<Service<Access>> provider = registry.find<Access>(info.instance);
+    if (provider.ok() && provider.value().minor() >= 1 && (provider.value()->roles() & kKnowsCallers) != 0)
+      return true;
+  }
+  return false;
 }
 
 std::string CallerCheck::open_listener() const {

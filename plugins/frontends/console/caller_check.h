@@ -39,6 +39,7 @@ class CallerCheck {
   std::string refusal(const HttpExchange& exchange) const;
 
  private:
+  bool has_identities() const;
   /// The instance that listens for other machines, too; empty: none does.
   std::string open_listener() const;
 

@@ -95,9 +95,9 @@ void ConsoleRoutes::stop() {
 }
 
 std::vector<HttpRoute> ConsoleRoutes::routes() const noexcept {
-  const std::string category(kCategory);
-  return {{"/console", kHttpGet | kHttpHead, category},
-          {"/console/*", kHttpGet | kHttpHead, category},
+  const std::string category(kCategory), page(kPageCategory);
+  return {{"/console", kHttpGet | kHttpHead, page},
+          {"/console/*", kHttpGet | kHttpHead, page},
           {std::string(kOverview), kHttpGet, category},
           {std::string(kModels), kHttpGet, category},
           {std::string(kHistory), kHttpGet, category}};

@@ -18,7 +18,7 @@ constexpr OptionTable kOptions{
             "Instances that do not serve the console. Without a source of identities the console answers only if all other "
             "instances of the server that listen do so on the loopback."),
     option_duration("history_interval", "5s")
-        .at_most("1m")
+        .range("0s", "1m")
         .help(
             "Time between two points of the history, which has 180 of them; 0: there is none. It is longer where a look at all models "
             "would take more than 1 % of a processor."),
@@ -54,7 +54,7 @@ ATOLL_PLUGIN(
      .license = "Apache-2.0",
      .help = "Serves a page for operators on the HTTP frontend's address: models, requests, latencies.",
      .provides = {provide<HttpRoutes, &Console::routes>()},
-     .needs = {need<ModelCatalog>().minor(4), optional<ModelControl>(), optional<Listeners>()},
+     .needs = {need<ModelCatalog>().minor(4), optional<ModelControl>(), optional<Listeners>(), many<Access>()},
      .options = kOptions});
 
 }  // namespace atl::frontends::console

@@ -12,7 +12,7 @@ async function call(path, options) {
   } catch {
     body = {error: text.slice(0, 500)};
   }
-  if (!reply.ok) throw new Error(`${reply.status}: ${body.error || reply.statusText}`);
+  if (!reply.ok) throw Object.assign(new Error(`${reply.status}: ${body.error || reply.statusText}`), {status: reply.status});
   return body;
 }
 

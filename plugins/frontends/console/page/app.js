@@ -1,16 +1,25 @@
 // Which page is shown: the part of the address behind '#'.
-import {element} from "./dom.js";
+import {element, name} from "./dom.js";
 import {show as showLog} from "./log.js";
+import {caller, logout, showLogin} from "./login.js";
 import {show as showModel} from "./model.js";
 import {show as showModels} from "./models.js";
 import {show as showOverview} from "./overview.js";
 
 const view = document.getElementById("view");
 const state = document.getElementById("state");
+const who = document.getElementById("who");
 let page = new AbortController();
 
 /** Under the head: whether the page is live. */
 function status(error) {
+  if (error !== null && error.status === 401) {
+    page.abort();
+    page = new AbortController();
+    state.textContent = "not logged in";
+    who.replaceChildren();
+    return showLogin(view, page.signal, route);
+  }
   state.textContent = error === null ? `live, ${new Date().toLocaleTimeString("en-GB")}` : `not live: ${error.message}`;
   state.className = error === null ? "" : "error";
 }
@@ -24,12 +33,22 @@ function decoded(text) {
   }
 }
 
+async function leave() {
+  page.abort();
+  try {
+    await logout();
+  } finally {
+    route();
+  }
+}
+
 function route() {
   if (location.hash === "#view") return view.focus();
   page.abort();
   page = new AbortController();
   view.replaceChildren();
   state.textContent = "";
+  who.replaceChildren(...(caller() === "" ? [] : [name(caller()), " ", element("button", {type: "button", id: "logout", onclick: leave}, "Log out")]));
   const [path, query = ""] = (location.hash.slice(1) || "/overview").split("?");
   const [, kind, ...rest] = path.split("/");
   for (const link of document.querySelectorAll("nav a")) {

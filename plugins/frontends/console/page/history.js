@@ -12,7 +12,7 @@ export async function history(signal, query = "") {
     found.points = found.points.map((values) => Object.fromEntries(found.columns.map((name, i) => [name, values[i]])));
     return found;
   } catch (error) {
-    if (signal.aborted) throw error;
+    if (signal.aborted || error.status === 401) throw error;
     return null;
   }
 }

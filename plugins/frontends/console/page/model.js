@@ -88,6 +88,8 @@ export async function show(view, signal, status, model, version) {
       chart.draw();
     }, EVERY_MS, signal, status);
   } catch (error) {
-    if (!signal.aborted) known.append(element("p", {className: "error", role: "alert"}, error.message));
+    if (signal.aborted) return;
+    if (error.status === 401) return status(error);
+    known.append(element("p", {className: "error", role: "alert"}, error.message));
   }
 }

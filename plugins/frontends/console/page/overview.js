@@ -76,7 +76,7 @@ export function show(view, signal, status) {
     element("div", {className: "charts"}, ...charts.map((chart) => chart.section)), busiest, failures);
   let last = null;
   let isFilled = false;
-  poll(async () => busiest.replaceChildren(...busiestSection(await history(signal))), BUSIEST_EVERY_MS, signal, () => {});
+  poll(async () => busiest.replaceChildren(...busiestSection(await history(signal))), BUSIEST_EVERY_MS, signal, (error) => error !== null && status(error));
   poll(async () => {
     const now = await get("/v2/console/overview", signal);
     if (signal.aborted) return;
