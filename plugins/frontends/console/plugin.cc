@@ -54,7 +54,8 @@ ATOLL_PLUGIN(
      .license = "Apache-2.0",
      .help = "Serves a page for operators on the HTTP frontend's address: models, requests, latencies.",
      .provides = {provide<HttpRoutes, &Console::routes>()},
-     .needs = {need<ModelCatalog>().minor(4), optional<ModelControl>(), optional<Listeners>(), many<Access>()},
+     .needs = {need<ModelCatalog>().minor(4), optional<ModelControl>(), optional<Listeners>(),
+               many<Access>()},
      .options = kOptions});
 
 }  // namespace atl::frontends::console

@@ -38,7 +38,8 @@ PageCall page_call(const HttpExchange& exchange) {
 std::string cookie(const HttpExchange& exchange, std::string_view id, int64_t lifetime_s) {
   const std::vector<std::string_view> origins = values_of(exchange, "origin");
   const bool is_tls = !origins.empty() && origins.front().starts_with("https://");
-  return cat(kCookie, "=", id, "; Path=/; HttpOnly; SameSite=Strict; Max-Age=", lifetime_s, is_tls ? "; Secure" : "");
+  return cat(kCookie, "=", id, "; Path=/; HttpOnly; SameSite=Strict; Max-Age=", lifetime_s,
+             is_tls ? "; Secure" : "");
 }
 
 void answer(HttpExchange& exchange, int status, std::string_view name, std::string_view text,
@@ -93,7 +94,8 @@ void LoginRoutes::handle(std::string_view route, HttpExchange& exchange) noexcep
     if (route != kLogin && route != kLogout) {
       answer(exchange, 404, "error", "There is no such path.");
     } else if (!is_own_page(page_call(exchange))) {
-      answer(exchange, 403, "error", "Only the server's own pages log in and out; they send x-atoll-console: 1.");
+      answer(exchange, 403, "error",
+             "Only the server's own pages log in and out; they send x-atoll-console: 1.");
     } else {
       route == kLogin ? login(exchange) : logout(exchange);
     }
@@ -105,7 +107,8 @@ void LoginRoutes::handle(std::string_view route, HttpExchange& exchange) noexcep
 void LoginRoutes::login(HttpExchange& exchange) {
   std::string token = token_of(exchange.body());
   if (!is_token(token))
-    return answer(exchange, 400, "error", R"(The body has to be {"token":"..."}, with a token as clients send it.)");
+    return answer(exchange, 400, "error",
+                  R"(The body has to be {"token":"..."}, with a token as clients send it.)");
   Result<std::shared_ptr<const Identity>> owner = source_.owner_of(token);
   if (!owner.ok() && owner.status().code() == Code::kUnauthenticated) {
     // The right token is taken however many wrong ones there were.

@@ -10,7 +10,9 @@ namespace atl::sessions {
 namespace {
 
 constexpr OptionTable kOptions{
-    option_duration("lifetime", "8h").range("1m", "8h").help("Time after which who has logged in has to do so again."),
+    option_duration("lifetime", "8h")
+        .range("1m", "8h")
+        .help("Time after which who has logged in has to do so again."),
     option_int("max_sessions", 1000).range(1, 100000).help("Sessions at a time; one more ends the oldest."),
 };
 
@@ -49,14 +51,15 @@ class SessionsPlugin final : public Plugin, public Access {
 
 }  // namespace
 
-ATOLL_PLUGIN(SessionsPlugin,
-             {.name = "security/sessions",
-              .version = "1.0.0",
-              .license = "Apache-2.0",
-              .help = "Lets people log in to the console with a key.",
-              // Below the sources of tokens, which know the keys, and above certificates, which are the connection's.
-              .provides = {provide<Access>().minor(1).rank(-1), provide<HttpRoutes, &SessionsPlugin::routes>()},
-              .needs = {many<Access>()},
-              .options = kOptions});
+ATOLL_PLUGIN(
+    SessionsPlugin,
+    {.name = "security/sessions",
+     .version = "1.0.0",
+     .license = "Apache-2.0",
+     .help = "Lets people log in to the console with a key.",
+     // Below the sources of tokens, which know the keys, and above certificates, which are the connection's.
+     .provides = {provide<Access>().minor(1).rank(-1), provide<HttpRoutes, &SessionsPlugin::routes>()},
+     .needs = {many<Access>()},
+     .options = kOptions});
 
 }  // namespace atl::sessions

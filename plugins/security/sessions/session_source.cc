@@ -59,9 +59,8 @@ std::string_view session_id(const std::vector<std::string_view>& headers) noexce
 
 bool is_own_page(const PageCall& call) noexcept {
   if (call.own.size() != 1 || call.own.front() != "1" || call.hosts.size() != 1) return false;
-  return std::all_of(call.origins.begin(), call.origins.end(), [&](std::string_view origin) {
-    return is_origin_of(origin, call.hosts.front());
-  });
+  return std::all_of(call.origins.begin(), call.origins.end(),
+                     [&](std::string_view origin) { return is_origin_of(origin, call.hosts.front()); });
 }
 
 /// Another source's identity, with the hold on that source, whose code it has.
@@ -96,7 +95,8 @@ SessionSource::SessionSource(Host& host, SessionTable& table)
     : host_(host), table_(table), watch_(host, [this]() -> Result<Service<Access>> {
         Sources sources = find_sources();
         if (sources.list.empty()) {
-          host_.log().warning("there is no other source of identities, so nobody can log in: add one, such as security/keys");
+          host_.log().warning(
+              "there is no other source of identities, so nobody can log in: add one, such as security/keys");
           sources_.replace(std::nullopt);
         } else {
           sources_.replace(std::move(sources));
@@ -173,7 +173,8 @@ Result<std::shared_ptr<const Identity>> SessionSource::identify_token(std::strin
       return std::shared_ptr<const Identity>(
           std::make_shared<SessionIdentity>(std::move(sources), std::move(found), host_.clock(), ends_ns));
     }
-    if (!outcome.ok() && outcome.status().code() == Code::kUnauthenticated) return std::move(outcome).status();
+    if (!outcome.ok() && outcome.status().code() == Code::kUnauthenticated)
+      return std::move(outcome).status();
     is_unsure = is_unsure || !outcome.ok();
   }
   if (is_unsure) return unavailable("it cannot be found out now who calls");

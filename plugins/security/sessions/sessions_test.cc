@@ -61,7 +61,8 @@ class SessionsTest : public ::testing::Test {
   }
 
   static Headers page(Headers more = {}) {
-    Headers headers = {{"Host", "localhost:8000"}, {"Origin", "http://localhost:8000"}, {"x-atoll-console", "1"}};
+    Headers headers = {
+        {"Host", "localhost:8000"}, {"Origin", "http://localhost:8000"}, {"x-atoll-console", "1"}};
     headers.insert(headers.end(), more.begin(), more.end());
     return headers;
   }
@@ -127,7 +128,8 @@ TEST_F(SessionsTest, WhatAnotherSiteCanSendIsNobodys) {
   const std::string cookie = log_in();
   EXPECT_FALSE(is_known({{"cookie", cookie}, {"host", "localhost:8000"}}));
   EXPECT_FALSE(is_known({{"cookie", cookie}, {"host", "localhost:8000"}, {"x-atoll-console", "0"}}));
-  for (const char* origin : {"http://evil.example", "null", "", "http://localhost:9000", "http://localhost"}) {
+  for (const char* origin :
+       {"http://evil.example", "null", "", "http://localhost:9000", "http://localhost"}) {
     Headers headers = call(cookie);
     headers.emplace_back("origin", origin);
     EXPECT_FALSE(is_known(headers)) << origin;
@@ -211,19 +213,21 @@ TEST_F(SessionsTest, WhoMayNotSeeTheConsoleGetsNoSession) {
 TEST_F(SessionsTest, OnlyOwnPagesLogIn) {
   const std::string body = R"({"token":"atk_ops_1"})";
   EXPECT_EQ(post("/v2/console/login", body, {{"Host", "localhost:8000"}}).status, 403);
-  EXPECT_EQ(post("/v2/console/login", body, {{"Host", "localhost:8000"}, {"x-atoll-console", "1"}}).status, 200);
+  EXPECT_EQ(post("/v2/console/login", body, {{"Host", "localhost:8000"}, {"x-atoll-console", "1"}}).status,
+            200);
   EXPECT_EQ(post("/v2/console/login", body,
                  {{"Host", "localhost:8000"}, {"Origin", "http://evil.example"}, {"x-atoll-console", "1"}})
                 .status,
             403);
-  const test::ReceivedHttpReply tls = post(
-      "/v2/console/login", body, {{"Host", "a"}, {"Origin", "https://a"}, {"x-atoll-console", "1"}});
+  const test::ReceivedHttpReply tls =
+      post("/v2/console/login", body, {{"Host", "a"}, {"Origin", "https://a"}, {"x-atoll-console", "1"}});
   EXPECT_TRUE(set_cookie(tls).ends_with("; Secure")) << set_cookie(tls);
 }
 
 TEST_F(SessionsTest, BodiesThatAreNoneAreRefused) {
-  for (const char* body : {"", "{}", "[]", R"({"token":1})", R"({"token":""})", R"({"token":"a b"})",
-                           R"({"token":"a\nb"})", R"({"token":"a","token":"a"})", R"({"token":"a"} x)", "{\"token\":\"a"})
+  for (const char* body :
+       {"", "{}", "[]", R"({"token":1})", R"({"token":""})", R"({"token":"a b"})", R"({"token":"a\nb"})",
+        R"({"token":"a","token":"a"})", R"({"token":"a"} x)", "{\"token\":\"a"})
     EXPECT_EQ(post("/v2/console/login", body).status, 400) << body;
   EXPECT_EQ(post("/v2/console/login", cat(R"({"token":")", std::string(20000, 'a'), R"("})")).status, 400);
 }
@@ -234,5 +238,36 @@ TEST_F(SessionsTest, ThePageItselfIsOpen) {
   EXPECT_EQ(identify({}, "console.read").value(), IdentityOutcome::kNotMine);
 }
 
+class ServedLogin final : public test::HttpRoutesUnderTest {
+ public:
+  ServedLogin() {
+    host_.registry().publish<Access>("keys", keys_, 0, 1);
+    EXPECT_TRUE(source_.open().ok());
+  }
+  ~ServedLogin() override { source_.close(); }
+  HttpRoutes& routes() override { return routes_; }
+  void drain() override { host_.gate().close(); }
+
+ private:
+  test::FakeHost host_{"sessions"};
+  OneToken keys_;
+  SessionTable table_{host_.clock(), kNsPerSecond, 3};
+  SessionSource source_{host_, table_};
+  LoginRoutes routes_{host_, table_, source_, kNsPerSecond};
+};
+
+std::shared_ptr<test::HttpRoutesUnderTest> make_login() { return std::make_shared<ServedLogin>(); }
+std::vector<test::HttpRoutesCase> login_cases() {
+  const Headers own = {{"Host", "a"}, {"x-atoll-console", "1"}};
+  return {{"/v2/console/login", {"POST", "/v2/console/login", {}, own, R"({"token":"atk_ops_1"})"}, 200},
+          {"/v2/console/logout", {"POST", "/v2/console/logout", {}, own, {}}, 200}};
+}
+
 }  // namespace
 }  // namespace atl::sessions
+
+namespace atl::test {
+INSTANTIATE_TEST_SUITE_P(Login, HttpRoutesConformance,
+                         ::testing::Values(HttpRoutesProvider{
+                             "login", sessions::make_login, sessions::login_cases(), {}}));
+}  // namespace atl::test
