@@ -98,7 +98,7 @@ class RateLimiter::Instance final : public AdmittedInstance, public Contender {
   RateLimiter& limiter_;
   const uint64_t priority_;
   std::atomic<uint64_t> executions_{0};
-  std::atomic<uint32_t> notifying_{0};  // threads: the next one may come before the last one has left
+  std::atomic<uint32_t> notifying_{0};     // threads: the next one may come before the last one has left
   AdmissionListener* listener_ = nullptr;  // under the lock, or while notifying
   void* context_ = nullptr;
   int64_t waits_since_ns_ = 0;
