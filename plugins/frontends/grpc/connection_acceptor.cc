@@ -45,13 +45,14 @@ ino_t inode_of(int fd) noexcept {
 }  // namespace
 
 Result<int> ConnectionAcceptor::listen(const ListenAddress& address, const ListenOptions& options) {
-  ATOLL_RETURN_IF_ERROR(open_listener(address, options, "gRPC", &acceptor_, &note_, &port_));
-  return port_;
+  ATOLL_RETURN_IF_ERROR(
+      open_listener(address, options, "gRPC", &acceptor_, &listener_.note, &listener_.port));
+  return listener_.port;
 }
 
 void ConnectionAcceptor::start(std::unique_ptr<Target> target, Opening opening) {
   target_ = std::move(target);
-  opening_ = std::move(opening);
+  listener_.opening = std::move(opening);
   open_if_due();
   thread_ = std::thread([this] { io_.run(); });
   pthread_setname_np(thread_.native_handle(), "grpc-accept");
@@ -61,7 +62,7 @@ void ConnectionAcceptor::close() {
   std::promise<void> closed;
   auto close_now = [&] {
     boost::system::error_code ignored;
-    note_.reset();
+    listener_.note.reset();
     acceptor_.close(ignored);
     timer_.cancel(ignored);
     closed.set_value();
@@ -80,13 +81,13 @@ void ConnectionAcceptor::stop() {
 
 void ConnectionAcceptor::open_if_due() {
   const int fd = acceptor_.native_handle();
-  const bool is_due = is_listening(fd) || !opening_.is_due || opening_.is_due();
+  const bool is_due = is_listening(fd) || !listener_.opening.is_due || listener_.opening.is_due();
   if (is_due && (is_listening(fd) || start_listening(fd, kBacklog))) {
-    opening_.tell(port_);
+    listener_.opening.report(listener_.port);
     return wait();
   }
   if (is_due && !std::exchange(paused_, true)) {
-    log_.error("gRPC cannot listen yet on port ", port_,
+    log_.error("gRPC cannot listen yet on port ", listener_.port,
                ", and tries again each second: ", std::strerror(errno));
   }
   timer_.expires_after(is_due ? kTakenPause : kOpeningPause);

@@ -62,11 +62,14 @@ class ConnectionAcceptor {
   boost::asio::io_context io_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{io_.get_executor()};
   boost::asio::ip::tcp::acceptor acceptor_{io_};
-  ListenerNote note_;
+  struct Listener {
+    ListenerNote note;
+    Opening opening;
+    int port = 0;
+  };
+  Listener listener_;
   boost::asio::steady_timer timer_{io_};
   std::unique_ptr<Target> target_;
-  Opening opening_;
-  int port_ = 0;
   std::thread thread_;
   int64_t next_sweep_ns_ = 0;
   int64_t logged_full_ns_ = 0;

@@ -42,7 +42,7 @@ Status Acceptor::open(ListeningSocket socket, Opening opening, int backlog) noex
 Status Acceptor::begin() noexcept {
   Status status = loop_.watch(fd_, EPOLLIN, *this);
   watched_ = status.ok();
-  if (watched_) opening_.tell(port_);
+  if (watched_) opening_.report(port_);
   return status;
 }
 

@@ -13,7 +13,7 @@ struct Opening {
   std::function<bool()> is_due = {};          ///< empty: at once
   std::function<void(int port)> opened = {};  ///< on the thread that opened it; may be empty
 
-  void tell(int port) const {
+  void report(int port) const {
     if (opened) opened(port);
   }
 };
