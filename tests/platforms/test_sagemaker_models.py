@@ -4,17 +4,22 @@ unload, each by the name that SageMaker gives the model."""
 import json
 import pathlib
 import signal
+import sys
+import textwrap
 import threading
+import time
 
 import pytest
-from support import edits, models
+from support import edits, models, python_models
 from support.http_call import call
 from support.launched import Launched
 from support.server import DEFAULT_MANIFEST, Server
 from support.waiting import eventually
 from test_cloud_endpoints import SAGEMAKER, body_of, check_inference, place_of
+from test_port_opening import HELD
 
 TARGET = "X-Amzn-SageMaker-Target-Model"
+PING_S = 2
 
 
 @pytest.fixture
@@ -28,7 +33,8 @@ def folder(tmp_path):
 def server(folder):
     with Launched(folder, "--allow-sagemaker=true", "--sagemaker-port=0", "--model-control-mode=explicit",
                   environment={"SAGEMAKER_MULTI_MODEL": "true",
-                               "ATOLL__PLUGIN__SAGEMAKER__MODELS_DIRECTORY": str(folder)}) as running:
+                               "ATOLL__PLUGIN__SAGEMAKER__MODELS_DIRECTORY": str(folder),
+                               "ATOLL__PLUGIN__PYTHON__INTERPRETER": sys.executable}) as running:
         running.place = place_of(running, "http_sagemaker")
         yield running
 
@@ -124,6 +130,33 @@ def test_one_of_two_loads_of_a_name_wins(server, folder):
         thread.join()
     assert sorted(statuses) == [200] + [409] * 7
     check_inference(f"{server.place}/models/aaa/invoke", SAGEMAKER)
+
+
+def test_a_load_holds_up_nobody(server, folder, tmp_path):
+    """SageMaker gives a ping 2 s, and a load 360: what is loaded meanwhile is asked, listed and unloaded."""
+    assert load(server, "aaa", unpack(folder, "aaa")).status == 200
+    gate = tmp_path / "gate"
+    tensors = models.tensor_config("input", "INPUT0", "TYPE_FP32", [-1]) + models.tensor_config("output", "OUTPUT0", "TYPE_FP32", [-1])
+    url = unpack(folder, "bbb", config=f'backend: "python" {tensors}')
+    (url / "1/model.py").write_text(python_models.HEAD + "class TritonPythonModel:\n" + textwrap.indent(
+        HELD.format(gate=str(gate)), "    "))
+    statuses = []
+    loading = threading.Thread(target=lambda: statuses.append(load(server, "bbb", url).status))
+    loading.start()
+    try:
+        eventually(lambda: load(server, "bbb", url).status == 409)
+        begin = time.monotonic()
+        assert call("GET", f"{server.place}/ping").status == 200
+        assert time.monotonic() - begin < PING_S
+        check_inference(f"{server.place}/models/aaa/invoke", SAGEMAKER)
+        assert list(listed(server)) == ["aaa"]
+        assert call("DELETE", f"{server.place}/models/bbb").status == 404, "it is not there yet"
+        assert call("DELETE", f"{server.place}/models/aaa").status == 200
+    finally:
+        gate.touch()
+        loading.join()
+    assert statuses == [200] and list(listed(server)) == ["bbb"]
+    check_inference(f"{server.place}/models/bbb/invoke", SAGEMAKER)
 
 
 def test_what_is_loaded_outlives_a_new_instance_of_the_plugin(folder, tmp_path):
