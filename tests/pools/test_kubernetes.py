@@ -1,12 +1,14 @@
 """Pools of which the instances are pods, of a cluster whose API server is the tests' own and whose pods are processes."""
 
 import contextlib
+import re
 
 import numpy as np
 import pytest
 import tritonclient.http
-from support.kubernetes import Cluster, eventually_running
+from support.kubernetes import POD, Cluster, eventually_running
 from support.pools import WAIT_S, Pools, Refused
+from support.server import ROOT
 from support.waiting import eventually
 
 IDENTITY = """
@@ -37,6 +39,22 @@ def kept(tmp_path, cluster, *settings):
         yield pools
     finally:
         pools.close()
+
+
+def rights():
+    """Of the manifest: (resource, verb)."""
+    rules = re.findall(r"resources: \[(.*)\]\n +verbs: \[(.*)\]", (ROOT / "etc" / "kubernetes" / "rbac.yaml").read_text())
+    return {(resource, verb) for resources, verbs in rules for resource in resources.split(", ") for verb in verbs.split(", ")}
+
+
+def used_rights(cluster):
+    used = set()
+    for method, path in (call.split(" ", 1) for call in cluster.calls):
+        match = POD.fullmatch(path.split("?")[0])
+        verb = {"POST": "create", "DELETE": "delete"}.get(method) or (
+            "watch" if "watch=1" in path else "get" if match["name"] else "list")
+        used.add((match["kind"] + ("/log" if match["log"] else ""), verb))
+    return used
 
 
 def infer(address, model):
@@ -85,6 +103,8 @@ def test_pods_serve_are_replaced_and_are_found_again(tmp_path, cluster):
         pools.release(lease)
         pools.call("DELETE", "/v2/pools/fraud")
         eventually(lambda: cluster.pods == {} and cluster.secrets == {}, WAIT_S)
+        # The keeper's manifest allows what it did, and nothing more but to look at a pod whose creation was not answered.
+        assert rights() == used_rights(cluster) | {("pods", "get")}
 
 
 def test_an_api_server_in_trouble_loses_nothing(tmp_path, cluster):
@@ -109,6 +129,16 @@ def test_an_api_server_in_trouble_loses_nothing(tmp_path, cluster):
         pools.call("DELETE", "/v2/pools/fraud")
         eventually(lambda: cluster.pods == {}, WAIT_S)
         assert any("watch=1" in call for call in cluster.calls)
+
+
+def test_a_watch_that_dies_without_a_word_is_begun_anew(tmp_path, cluster):
+    cluster.fail("watch=1", is_silent=True)
+    with kept(tmp_path, cluster, 'plugin.launcher.watch_silence="1s"') as pools:
+        pools.create()
+        assert infer(pools.acquire("a")["address"], "a") == [[1, 2]]
+        pools.call("DELETE", "/v2/pools/fraud?force=true")
+        eventually(lambda: cluster.pods == {}, WAIT_S)
+        assert sum("watch=1" in call for call in cluster.calls) > 1
 
 
 def test_leases_say_why_there_is_no_pod(tmp_path, cluster):

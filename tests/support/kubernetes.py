@@ -19,11 +19,12 @@ WATCH_STEP_S = 0.02
 
 
 class Fault:
-    """What becomes of the next `count` calls whose "METHOD PATH?QUERY" the pattern is found in: an answer, or half a line and the end."""
+    """What becomes of the next `count` calls whose "METHOD PATH?QUERY" the pattern is found in: an answer, or, of a watch, half a line and the
+    end, or silence for ever."""
 
-    def __init__(self, pattern, status=None, message="", headers=(), count=1, breaks=False):
+    def __init__(self, pattern, status=None, message="", headers=(), count=1, breaks=False, is_silent=False):
         self.pattern, self.status, self.message, self.headers = re.compile(pattern), status, message, dict(headers)
-        self.count, self.breaks = count, breaks
+        self.count, self.breaks, self.is_silent = count, breaks, is_silent
 
 
 class Cluster:
@@ -202,7 +203,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if match is None or match["namespace"] != "serving":
             return self.refuse(404, f"{url.path} not found")
         if query.get("watch"):
-            return self.watch(query, fault is not None)
+            return self.watch(query, fault)
         with cluster.lock:
             self.answer_call(match, query, body)
 
@@ -251,7 +252,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         wanted = dict(label.split("=") for label in query["labelSelector"].split(","))
         return all(pod["metadata"]["labels"].get(name) == value for name, value in wanted.items())
 
-    def watch(self, query, breaks):
+    def watch(self, query, fault):
         cluster = self.owner
         self.send_response(200)
         self.send_header("Connection", "close")
@@ -267,13 +268,15 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                         expired = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"}
                         return self.write_line(json.dumps({"type": "ERROR", "object": expired}))
                     lines = [(version, text) for version, text in cluster.events if version > seen]
+                    if fault is not None and fault.is_silent:
+                        lines = []
                     if not lines:
                         cluster.changed.wait(WATCH_STEP_S)
                 for version, text in lines:
                     seen = version
                     if not self.is_selected(json.loads(text)["object"], query):
                         continue
-                    if breaks:
+                    if fault is not None and fault.breaks:
                         self.wfile.write(text[:len(text) // 2].encode())
                         return
                     self.write_line(text)
