@@ -1,12 +1,15 @@
 """Pools of which the instances are pods, of a cluster whose API server is the tests' own and whose pods are processes."""
 
+import base64
 import contextlib
+import json
 import re
 
 import numpy as np
 import pytest
 import tritonclient.http
 from support.kubernetes import POD, Cluster, eventually_running
+from support.pki import make_pki
 from support.pools import WAIT_S, Pools, Refused
 from support.server import ROOT
 from support.waiting import eventually
@@ -26,15 +29,17 @@ def cluster(tmp_path):
 
 
 @contextlib.contextmanager
-def kept(tmp_path, cluster, *settings):
+def kept(tmp_path, cluster, *settings, kubeconfig=None):
     for name in "ab":
         (tmp_path / "models" / name / "1").mkdir(parents=True)
         (tmp_path / "models" / name / "config.pbtxt").write_text(IDENTITY)
     token = tmp_path / "token"
     token.write_text("first\n")
-    pools = Pools(tmp_path, tmp_path / "models", f'plugin.launcher.server="{cluster.url}"',
-                  'plugin.launcher.namespace="serving"', 'plugin.launcher.image="atoll:1"',
-                  f'plugin.launcher.token_file="{token}"', *settings, launcher="launchers/kubernetes").start()
+    access = ([f'plugin.launcher.kubeconfig="{kubeconfig}"'] if kubeconfig else
+              [f'plugin.launcher.server="{cluster.url}"', f'plugin.launcher.token_file="{token}"',
+               'plugin.launcher.namespace="serving"'])
+    pools = Pools(tmp_path, tmp_path / "models", 'plugin.launcher.image="atoll:1"', *access, *settings,
+                  launcher="launchers/kubernetes").start()
     try:
         yield pools
     finally:
@@ -129,6 +134,28 @@ def test_an_api_server_in_trouble_loses_nothing(tmp_path, cluster):
         pools.call("DELETE", "/v2/pools/fraud")
         eventually(lambda: cluster.pods == {}, WAIT_S)
         assert any("watch=1" in call for call in cluster.calls)
+
+
+def test_a_kubeconfig_has_certificates_and_a_token(tmp_path):
+    (tmp_path / "pki").mkdir()
+    pki = make_pki(tmp_path / "pki")
+
+    def data(name):
+        return base64.b64encode((pki / name).read_bytes()).decode()
+    with Cluster(tmp_path / "cluster", pki) as cluster:
+        cluster.token = "first"
+        kubeconfig = tmp_path / "kubeconfig.json"
+        kubeconfig.write_text(json.dumps({
+            "current-context": "here",
+            "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u", "namespace": "serving"}}],
+            "clusters": [{"name": "c", "cluster": {"server": cluster.url, "certificate-authority-data": data("ca.crt")}}],
+            "users": [{"name": "u", "user": {"client-certificate-data": data("client.crt"), "client-key-data": data("client.key"),
+                                             "token": "first"}}]}))
+        with kept(tmp_path, cluster, kubeconfig=kubeconfig) as pools:
+            pools.create()
+            assert infer(pools.acquire("a")["address"], "a") == [[1, 2]]
+            pools.call("DELETE", "/v2/pools/fraud?force=true")
+            eventually(lambda: cluster.pods == {}, WAIT_S)
 
 
 def test_a_watch_that_dies_without_a_word_is_begun_anew(tmp_path, cluster):

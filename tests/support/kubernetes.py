@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import signal
+import ssl
 import subprocess
 import threading
 import time
@@ -30,8 +31,10 @@ class Fault:
 class Cluster:
     """One namespace. Everything is under one lock; each change of a pod is an event."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, pki=None):
+        """pki: a folder of certificates; callers have to show one"""
         self.folder = pathlib.Path(folder)
+        self.scheme = "https" if pki else "http"
         self.folder.mkdir()
         self.lock = threading.RLock()
         self.pods, self.secrets, self.processes, self.events = {}, {}, {}, []
@@ -45,12 +48,18 @@ class Cluster:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
+        if pki:
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=pki / "ca.crt")
+            context.load_cert_chain(pki / "server.crt", pki / "server.key")
+            context.verify_mode = ssl.CERT_REQUIRED
+            # A handshake is its connection's own matter: it happens with the first read.
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
         self.is_open = True
         threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
     @property
     def url(self):
-        return f"http://127.0.0.1:{self.server.server_address[1]}"
+        return f"{self.scheme}://127.0.0.1:{self.server.server_address[1]}"
 
     def __enter__(self):
         return self
