@@ -19,7 +19,6 @@ from support.waiting import eventually
 from tritonclient.http import InferInput
 
 WAIT_S = 60
-CONSOLE = 'plugin.console.use="frontends/console"'
 MARKUP = "<img src=x onerror=window.harmed=1>"
 SHELL = "it's $(touch harmed) `x`"
 LONG = "n" * 255
@@ -44,7 +43,7 @@ def server(tmp_path_factory):
         write_model(repository, name, identity_config("echo", dims=(2,)).replace('name: "echo"', ""))
     for i in range(MANY):
         write_model(repository, f"many{i:03}")
-    with Server(repository, CONSOLE, 'plugin.control.use="control/explicit"',
+    with Server(repository, 'plugin.control.use="control/explicit"',
                 f"plugin.control.load_model={json.dumps(['echo', 'broken', 'chat', *HOSTILE])}",
                 'plugin.console.history_interval="100ms"',
                 "plugin.onnxruntime.enabled=false", "plugin.python.enabled=false") as running:
@@ -157,8 +156,9 @@ def test_a_page_that_is_loaded_again_has_the_history(open_browser, assert_quiet,
 
 def test_the_history_outlives_the_plugin(tmp_path):
     manifest = tmp_path / "atoll.toml"
-    console = '\n[plugin.console]\nuse = "frontends/console"\nhistory_interval = "100ms"\n'
-    manifest.write_text(re.sub(r'(?m)^use = "backends/(onnxruntime|python)"', r'\g<0>\nenabled = false', DEFAULT_MANIFEST.read_text()) + console)
+    text = re.sub(r'(?m)^use = "backends/(onnxruntime|python)"', r'\g<0>\nenabled = false', DEFAULT_MANIFEST.read_text())
+    use = 'use = "frontends/console"\n'
+    manifest.write_text(text.replace(use, use + 'history_interval = "100ms"\n'))
     write_model(tmp_path / "models", "echo", identity_config("echo", dims=(2,), max_batch_size=8))
     with Server(tmp_path / "models", manifest=manifest) as running:
         running.wait_active().wait_ready("echo")
@@ -166,7 +166,7 @@ def test_the_history_outlives_the_plugin(tmp_path):
         infer(running)
         eventually(lambda: history(running)["busiest"], WAIT_S)
         before = history(running)
-        manifest.write_text(manifest.read_text() + 'allowed_hosts = ["127.0.0.1", "other.example"]\n')
+        manifest.write_text(manifest.read_text().replace(use, use + 'allowed_hosts = ["127.0.0.1", "other.example"]\n'))
         running.process.send_signal(signal.SIGHUP)
         assert "console (options)" in running.newest_line(r"reloaded: generation 2, (.*)").group(1)
         # The new instance has taken over what the one before knew, and goes on.
@@ -181,7 +181,7 @@ def test_the_history_outlives_the_plugin(tmp_path):
 def test_a_restart_is_drawn_as_one(open_browser, tmp_path):
     page = open_browser()
     with free_addresses(1) as (address,):
-        settings = (CONSOLE, f'plugin.http.address="{address}"', "plugin.identity.enabled=false",
+        settings = (f'plugin.http.address="{address}"', "plugin.identity.enabled=false",
                     'plugin.console.history_interval="100ms"', "plugin.onnxruntime.enabled=false", "plugin.python.enabled=false")
         with Server(tmp_path, *settings) as running:
             running.wait_active()
@@ -283,7 +283,7 @@ def test_forged_hosts_and_origins_are_refused(server, path):
 
 
 def test_where_others_reach_it_it_says_what_to_set(server, tmp_path):
-    with Server(tmp_path, CONSOLE, 'plugin.http.address="0.0.0.0:0"', "plugin.onnxruntime.enabled=false",
+    with Server(tmp_path, 'plugin.http.address="0.0.0.0:0"', "plugin.onnxruntime.enabled=false",
                 "plugin.python.enabled=false") as opened:
         port = opened.wait_active().http_address.rsplit(":", 1)[1]
         request = urllib.request.Request(f"http://127.0.0.1:{port}/console/")

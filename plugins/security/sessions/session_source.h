@@ -17,7 +17,7 @@ namespace atl::sessions {
 /// Calls that anybody may make: the console's own files, and to log in and out.
 inline constexpr std::string_view kPageCategory = "console.page";
 inline constexpr std::string_view kLoginCategory = "console.login";
-inline constexpr std::string_view kCookie = "atoll_session";
+inline constexpr std::string_view kCookie = "atoll-session";
 /// A page of another site cannot send it: its browser asks the server first, which allows nothing.
 inline constexpr std::string_view kOwnHeader = "x-atoll-console";
 

@@ -79,7 +79,7 @@ class SessionsTest : public ::testing::Test {
     }
     return {};
   }
-  /// "atoll_session=..." of somebody who has logged in.
+  /// "atoll-session=..." of somebody who has logged in.
   std::string log_in() {
     const std::string whole = set_cookie(post("/v2/console/login", R"({"token":"atk_ops_1"})"));
     return whole.substr(0, whole.find(';'));
@@ -148,8 +148,8 @@ TEST_F(SessionsTest, IdsThatAreWrongAreNobodys) {
   std::string cookie = log_in();
   EXPECT_FALSE(is_known(call(cookie + "0")));
   EXPECT_FALSE(is_known(call(cookie + "; " + cookie)));
-  EXPECT_FALSE(is_known(call("atoll_session=")));
-  EXPECT_FALSE(is_known(call("atoll_sessions" + cookie.substr(13))));
+  EXPECT_FALSE(is_known(call("atoll-session=")));
+  EXPECT_FALSE(is_known(call("atoll-sessions" + cookie.substr(13))));
   cookie.back() = cookie.back() == '0' ? '1' : '0';
   EXPECT_FALSE(is_known(call(cookie)));
 }
