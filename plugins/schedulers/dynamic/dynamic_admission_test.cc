@@ -62,6 +62,49 @@ TEST_F(DynamicAdmission, ABatchIsMadeWhenItIsAdmitted) {
   end();
 }
 
+TEST_F(DynamicAdmission, AdmissionThatFollowsTheQueueSaysHowLargeABatchMayBe) {
+  admission.follow_queues({2, 0});
+  admission.begin_closed();
+  start("dynamic_batching { }");
+  for (int i = 0; i < 5; ++i) send();
+  admission.open(0);
+  bench->host.run_until_idle();
+  EXPECT_EQ(batches(), (std::vector<Ids>{{"r0", "r1"}, {"r2", "r3"}, {"r4"}}));
+  const Ids told = {"arrived 1", "arrived 1",        "arrived 1",        "arrived 1",
+                    "arrived 1", "begins 2, 3 wait", "begins 2, 1 wait", "begins 1, 0 wait"};
+  EXPECT_EQ(admission.told(), told);
+  end();
+}
+
+TEST_F(DynamicAdmission, AdmissionThatFollowsTheQueueIsToldWhoLeft) {
+  admission.follow_queues({8, 0});
+  admission.begin_closed();
+  start("dynamic_batching { }");
+  TestRequest& cancelled = send();
+  send();
+  cancelled.cancel();
+  EXPECT_EQ(admission.told(), (Ids{"arrived 1", "arrived 1", "left 1"}));
+  admission.open(0);
+  end();
+}
+
+TEST_F(DynamicAdmission, WhoIsLateByTheAdmissionsWordIsRefused) {
+  admission.follow_queues({8, 0});
+  admission.begin_closed();
+  start(
+      "dynamic_batching { } parameters { key: 'latency_target_microseconds' value { string_value: '1000' } }");
+  TestRequest& late = send();
+  bench->host.run_for(500 * kNsPerUs);
+  TestRequest& in_time = send();
+  admission.grant({8, bench->host.clock().now_ns() + 900 * kNsPerUs});
+  admission.open(0);
+  bench->host.run_until_idle();
+  EXPECT_EQ(late.response().code, Code::kUnavailable);
+  EXPECT_EQ(in_time.response().code, Code::kOk);
+  EXPECT_EQ(batches(), (std::vector<Ids>{{"r1"}}));
+  end();
+}
+
 TEST_F(DynamicAdmission, ARequestTimesOutWhileItsInstanceWaits) {
   admission.begin_closed();
   start(

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "atoll/core/text.h"
 #include "atoll/request/execution_admission.h"
 
 namespace atl::test {
@@ -39,6 +40,17 @@ class FakeAdmission final : public ExecutionAdmission {
   void refuse(std::string instance) { refused_ = std::move(instance); }
   /// Doors of instances that are added from now on.
   void begin_closed() { open_ = false; }
+  /// Of instances that are added from now on: they follow their queue, and grant such batches.
+  void follow_queues(ExecutionGrant grant) {
+    follows_ = true;
+    grant_ = grant;
+  }
+  void grant(ExecutionGrant grant) { grant_ = grant; }
+  /// What they were told: "arrived 1", "left 0", "begins 2, 3 wait".
+  std::vector<std::string> told() const {
+    std::scoped_lock lock(mutex_);
+    return told_;
+  }
   void close(size_t index) {
     std::scoped_lock lock(mutex_);
     doors_[index]->open = false;
@@ -144,8 +156,20 @@ class FakeAdmission final : public ExecutionAdmission {
       std::scoped_lock lock(owner_.mutex_);
       return door_.executed;
     }
+    bool follows_queue() const noexcept override { return follows_; }
+    void arrived(const WaitingRequest& request) noexcept override { note(cat("arrived ", request.weight)); }
+    void left(uint64_t weight) noexcept override { note(cat("left ", weight)); }
+    ExecutionGrant grant() noexcept override { return owner_.grant_; }
+    void begins(uint32_t size, uint64_t weight) noexcept override {
+      note(cat("begins ", size, ", ", weight, " wait"));
+    }
 
    private:
+    void note(std::string what) noexcept {
+      std::scoped_lock lock(owner_.mutex_);
+      if (!follows_) owner_.problems_.push_back(cat("told though it does not follow its queue: ", what));
+      owner_.told_.push_back(std::move(what));
+    }
     void await_told() const noexcept {
       while (door_.telling) std::this_thread::yield();
     }
@@ -169,6 +193,7 @@ class FakeAdmission final : public ExecutionAdmission {
     FakeAdmission& owner_;
     Door& door_;
     const bool holds_;
+    const bool follows_ = owner_.follows_;
   };
 
   /// \returns who is to be told, or null
@@ -185,7 +210,9 @@ class FakeAdmission final : public ExecutionAdmission {
   }
 
   mutable std::mutex mutex_;
-  bool open_ = true;
+  bool open_ = true, follows_ = false;
+  ExecutionGrant grant_;
+  std::vector<std::string> told_;
   std::string refused_;
   std::vector<ExecutionDemand> demands_;
   std::vector<std::unique_ptr<Door>> doors_;
