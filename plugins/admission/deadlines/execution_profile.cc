@@ -10,6 +10,7 @@ namespace {
 constexpr double kGain = 0.1;       // weight of the newest execution, once there are enough
 constexpr double kDeviations = 2;   // margin, in mean deviations
 constexpr double kOutlier = 2;      // times the estimate
+constexpr double kCaution = 1.5;    // times what sizes cost that were seen
 constexpr uint32_t kExactMax = 64;  // sizes up to it have points of their own
 
 int64_t as_ns(double value) noexcept { return std::llround(std::clamp(value, 0.0, 1e18)); }
@@ -47,13 +48,24 @@ void ExecutionProfile::add(uint32_t size, int64_t duration_ns) {
   point->average_ns += gain * (time_ns - point->average_ns);
 }
 
+/// Of a size larger than any that was seen.
+double ExecutionProfile::beyond(uint32_t size) const noexcept {
+  const Point& first = points_.front();
+  const Point& last = points_.back();
+  const double last_ns = last.estimate_ns();
+  const double in_proportion_ns = last_ns * size / last.size;
+  if (last.size < 2 * first.size) return in_proportion_ns;
+  const double slope_ns = std::max(0.0, last_ns - first.estimate_ns()) / (last.size - first.size);
+  return std::min(in_proportion_ns, last_ns + kCaution * slope_ns * (size - last.size));
+}
+
 int64_t ExecutionProfile::estimate_ns(uint32_t size) const noexcept {
   if (points_.empty()) return 0;
   size = std::max(1u, size);
   auto above = std::lower_bound(points_.begin(), points_.end(), size,
                                 [](const Point& one, uint32_t wanted) { return one.size < wanted; });
   if (above == points_.end()) {
-    return as_ns(points_.back().estimate_ns() * size / points_.back().size);
+    return as_ns(beyond(size));
   }
   if (above->size == size || above == points_.begin()) return as_ns(above->estimate_ns());
   const Point& below = *std::prev(above);

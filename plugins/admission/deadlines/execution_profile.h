@@ -7,9 +7,10 @@
 namespace atl::deadlines {
 
 /// For each size that was seen a moving average and how far executions were from it. Between such sizes estimates
-/// lie on a line; a larger one than was seen is taken to cost as much more as it is larger, which is more than it
-/// will. An execution that takes several times as long as expected counts less: the system may have interrupted
-/// it. The next such one counts. Not thread safe.
+/// lie on a line; a larger one than was seen is taken to cost half as much again for each item as those between
+/// the smallest and the largest that were seen, and in proportion where these tell nothing. An execution that
+/// takes several times as long as expected counts less: the system may have interrupted it. The next such one
+/// counts. Not thread safe.
 class ExecutionProfile {
  public:
   void add(uint32_t size, int64_t duration_ns);
@@ -28,6 +29,7 @@ class ExecutionProfile {
   };
   /// Sizes above 64 share points, so that there are not too many.
   static uint32_t rounded(uint32_t size) noexcept;
+  double beyond(uint32_t size) const noexcept;
 
   std::vector<Point> points_;  ///< by size
   uint32_t samples_ = 0;

@@ -33,7 +33,8 @@ TEST(ExecutionProfile, BetweenSizesThereIsALineAndBeyondThemIsMore) {
   EXPECT_EQ(profile.estimate_ns(2), 10 * kNsPerMs);
   EXPECT_EQ(profile.estimate_ns(4), 12 * kNsPerMs);
   EXPECT_EQ(profile.estimate_ns(6), 14 * kNsPerMs);
-  EXPECT_EQ(profile.estimate_ns(12), 28 * kNsPerMs);
+  EXPECT_EQ(profile.estimate_ns(12), 23 * kNsPerMs) << "1.5 ms each";
+  EXPECT_EQ(profile_of({{2, 10 * kNsPerMs}}).estimate_ns(6), 30 * kNsPerMs) << "nothing else is known";
 }
 
 TEST(ExecutionProfile, HowMuchTheyVaryIsAddedTwice) {
