@@ -181,6 +181,8 @@ def test_the_layers_have_the_server_a_user_and_no_more_of_debian_than_needed(ent
         assert (entries[name][0].uid, entries[name][0].gid, entries[name][0].isdir()) == (1000, 1000, True)
     assert entries["opt/tritonserver/bin/atoll"][0].mode == 0o755
     assert entries["opt/tritonserver/bin/atoll-demo"][0].linkname == "atoll"
+    serve, script = entries["opt/tritonserver/bin/serve"]
+    assert serve.mode == 0o755 and script.startswith(b"#!/bin/sh\n")
     assert entries["usr/bin/tool-link"][0].linkname == "usr/bin/tool" and entries["usr/bin/tool-link"][0].islnk()
     assert all((entry.uname, entry.gname) == ("", "") and entry.mtime <= EPOCH for entry, _ in entries.values())
     assert {entry.uid for name, (entry, _) in entries.items() if name.startswith("opt/")} == {0}

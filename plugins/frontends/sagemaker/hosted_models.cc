@@ -284,9 +284,15 @@ void HostedModels::unload(const std::string& name, HttpExchange& exchange) {
   const std::string model = order.model;
   (*control)->unload(model, {members},
                      [this, order = std::move(order), open = std::move(open)](Status status) {
-                       if (status.ok()) return await_end(order, host_.clock().now_ns() + kUnloadNs, open);
-                       end(order.name);
-                       open->fail(status);
+                       if (!status.ok()) {
+                         end(order.name);
+                         return open->fail(status);
+                       }
+                       on_worker([this, order, open]() mutable {
+                         std::error_code ignored;
+                         order.folders = folders_in(order.repository, ignored);
+                         await_end(order, host_.clock().now_ns() + kUnloadNs, open);
+                       });
                      });
 }
 
