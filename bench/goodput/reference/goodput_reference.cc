@@ -15,7 +15,7 @@
 #include "goodput/reference/reference_cases.h"
 #include "pools/leases/planner/device_queues.h"
 
-namespace atl::bench {
+namespace atl::goodput {
 namespace {
 
 constexpr size_t kDifferenceMax = 7;
@@ -59,14 +59,14 @@ int run(std::span<char*> arguments) {
 }
 
 }  // namespace
-}  // namespace atl::bench
+}  // namespace atl::goodput
 
 int main(int argc, char** argv) try {
   if (argc < 3) {
     std::fprintf(stderr, "goodput_reference EXPECTED.json ARRIVALS [CASE...]\n");
     return 2;
   }
-  return atl::bench::run({argv, static_cast<size_t>(argc)});
+  return atl::goodput::run({argv, static_cast<size_t>(argc)});
 } catch (const std::exception& error) {
   std::fprintf(stderr, "goodput_reference: %s\n", error.what());
   return 2;

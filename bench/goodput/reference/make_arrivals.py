@@ -2,7 +2,7 @@
 
     build/venv/bin/python bench/goodput/reference/make_arrivals.py FOLDER [CASE...]
 
-One file for each case, `CASE.csv`: a line `t_ms,model` and then one for each request, milliseconds with three decimals and the
+Two files for each case, `CASE.csv`, and `CASE.other.csv` with another seed, which is a past from which to plan: a line `t_ms,model` and then one for each request, milliseconds with three decimals and the
 model's number, in the order in which they are to be processed. Files that are there already with the right content are kept. Each
 model's gaps are Gamma distributed with shape 1/CV² (a CV of 1 is a Poisson process) and independent; every (seed, model, period) has
 a generator of its own.
@@ -17,6 +17,7 @@ import sys
 import numpy
 
 HERE = pathlib.Path(__file__).resolve().parent
+OTHER_SEED = 1000  # is added
 
 
 @dataclasses.dataclass
@@ -86,19 +87,24 @@ def csv_of(traffic):
 
 def write_arrivals(folder, names=()):
     """Raises ValueError for a case that does not exist, or if numpy here draws other numbers."""
-    digests = {name: case["sha256"] for name, case in json.loads((HERE / "expected.json").read_text())["cases"].items()}
+    cases = json.loads((HERE / "expected.json").read_text())["cases"]
     folder.mkdir(parents=True, exist_ok=True)
     traffic = all_traffic()
     for name in names or traffic:
         if name not in traffic:
             raise ValueError(f"{name} is none of the cases: {', '.join(traffic)}")
-        file = folder / f"{name}.csv"
-        if file.exists() and hashlib.sha256(file.read_bytes()).hexdigest() == digests[name]:
-            continue
-        content = csv_of(traffic[name])
-        if hashlib.sha256(content).hexdigest() != digests[name]:
-            raise ValueError(f"the arrivals of {name} are others than those that were counted: numpy {numpy.__version__} draws other numbers")
-        file.write_bytes(content)
+        other = dataclasses.replace(traffic[name], seed=traffic[name].seed + OTHER_SEED)
+        write_file(folder / f"{name}.csv", traffic[name], cases[name]["sha256"])
+        write_file(folder / f"{name}.other.csv", other, cases[name]["sha256_other"])
+
+
+def write_file(file, traffic, digest):
+    if file.exists() and hashlib.sha256(file.read_bytes()).hexdigest() == digest:
+        return
+    content = csv_of(traffic)
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise ValueError(f"{file.name} would have other arrivals than those that were counted: numpy {numpy.__version__} draws other numbers")
+    file.write_bytes(content)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@
 
 #include "atoll/core/text.h"
 
-namespace atl::bench {
+namespace atl::goodput {
 namespace {
 
 using Json = nlohmann::json;
@@ -99,4 +99,4 @@ std::vector<pools::PoolArrival> read_arrivals(const std::filesystem::path& folde
   return arrivals;
 }
 
-}  // namespace atl::bench
+}  // namespace atl::goodput

@@ -9,7 +9,7 @@
 
 #include "pools/leases/planner/pool_traffic.h"
 
-namespace atl::bench {
+namespace atl::goodput {
 
 /// The plan of a part of the arrivals, up to the next part. Devices begin without work.
 struct ReferenceSegment {
@@ -36,4 +36,4 @@ std::vector<ReferenceLine> read_reference(const std::filesystem::path& file);
 /// \throws std::runtime_error  it cannot be read, is not such a file, or is of more models than the case has
 std::vector<pools::PoolArrival> read_arrivals(const std::filesystem::path& folder, const ReferenceLine& line);
 
-}  // namespace atl::bench
+}  // namespace atl::goodput

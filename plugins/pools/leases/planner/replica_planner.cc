@@ -14,7 +14,7 @@ constexpr double kCuriosity = 0.002;
 /// Memories are compared by the last minutes: after so long a request counts half as much.
 constexpr double kComparedUs = 120e6;
 /// Another memory's plan is taken if it is better by so many standard deviations of that many requests.
-constexpr double kBetter = 0.3;
+constexpr double kBetter = 1;
 /// Which memories are of use, short of 2^-30 of the weight.
 constexpr int64_t kHalfLives = 30;
 
