@@ -2,7 +2,7 @@
 ///
 ///     goodput_planner EXPECTED.json ARRIVALS [--interval SECONDS] [CASE...]
 ///
-/// The pool executes by earliest deadline first and refuses at arrival what would be late. It plans anew each interval (5 s
+/// The pool executes by earliest deadline first and refuses at arrival what would be late. It plans anew each interval (2 s
 /// if not said otherwise) from what has arrived, with no knowledge of what comes; replicas are loaded at once, as in the
 /// reference, but work that was taken stays on its device. "fresh" begins with replicas in turns and without a past;
 /// "with a past" has seen the arrivals of another seed, from which sr-greedy-other has its plan. Prints a line for each
@@ -32,7 +32,7 @@ constexpr int64_t kUsPerS = 1'000'000;
 
 struct PlannerArguments {
   std::string expected, folder;
-  int64_t interval_us = 5 * kUsPerS;
+  int64_t interval_us = 2 * kUsPerS;
   std::vector<std::string> names;
 };
 
@@ -57,17 +57,22 @@ size_t simulate(const ReferenceLine& line, const Arrivals& arrivals, const Arriv
   const pools::PlannerSettings settings = settings_of(line);
   pools::ReplicaPlanner planner(line.models, settings);
   pools::DeviceQueues devices(line.models, settings.devices, settings.order);
-  const int64_t past_end_us = past.empty() ? 0 : past.back().at_us + 1;
-  for (const pools::PoolArrival& arrival : past)
-    planner.observe({arrival.at_us - past_end_us, arrival.model});
-  devices.set_plan(past.empty() ? planner.plan() : planner.replan(0));
+  int64_t next_us = interval_us + (past.empty() ? 0 : past.front().at_us - past.back().at_us);
+  const auto replan_until = [&](int64_t now_us) {
+    if (now_us < next_us) return false;
+    planner.replan(next_us);
+    next_us += (now_us - next_us) / interval_us * interval_us + interval_us;
+    return true;
+  };
+  for (const pools::PoolArrival& arrival : past) {
+    const int64_t at_us = arrival.at_us - past.back().at_us - 1;
+    replan_until(at_us);
+    planner.observe({at_us, arrival.model});
+  }
+  devices.set_plan(planner.plan());
   size_t good = 0;
-  int64_t next_us = interval_us;
   for (const pools::PoolArrival& arrival : arrivals) {
-    if (arrival.at_us >= next_us) {
-      devices.set_plan(planner.replan(next_us));
-      next_us += (arrival.at_us - next_us) / interval_us * interval_us + interval_us;
-    }
+    if (replan_until(arrival.at_us)) devices.set_plan(planner.plan());
     good += devices.offer(arrival) ? 1 : 0;
     planner.observe(arrival);
   }
@@ -89,7 +94,7 @@ std::map<std::pair<std::string, int64_t>, PlannerCase> cases_of(const PlannerArg
 }
 
 PlannerArguments parse(std::span<char*> words) {
-  PlannerArguments arguments{words[1], words[2], 5 * kUsPerS, {}};
+  PlannerArguments arguments{words[1], words[2], 2 * kUsPerS, {}};
   for (size_t i = 3; i < words.size(); ++i) {
     if (std::strcmp(words[i], "--interval") != 0) {
       arguments.names.emplace_back(words[i]);

@@ -12,11 +12,11 @@ constexpr double kGainMin = 0.0005;
 /// Models without misses are tried, too, as if so many of all requests had been misses of theirs.
 constexpr double kCuriosity = 0.002;
 /// Memories are compared by the last minutes: after so long a request counts half as much.
-constexpr double kComparedUs = 120e6;
+constexpr double kComparedUs = 300e6;
 /// Another memory's plan is taken if it is better by so many standard deviations of that many requests.
-constexpr double kBetter = 1;
-/// Which memories are of use, short of 2^-30 of the weight.
-constexpr int64_t kHalfLives = 30;
+constexpr double kBetter = 0.3;
+/// What is older counts less than a 250th.
+constexpr int64_t kHalfLives = 8;
 
 size_t replicas(const ReplicaPlan& plan, uint32_t model) {
   return static_cast<size_t>(std::ranges::count_if(
@@ -68,7 +68,7 @@ ReplicaPlanner::ReplicaPlanner(std::span<const PlannedModel> models, PlannerSett
     : models_(models), settings_(std::move(settings)), random_(settings_.seed) {
   const ReplicaPlan first = spread_replicas(models_, settings_.devices, settings_.capacity);
   for (const PlanMemory& memory : settings_.memories) {
-    memories_.push_back({memory.half_life_us, first, {models_, settings_.devices, settings_.order}});
+    memories_.push_back({memory, INT64_MIN, first, {models_, settings_.devices, settings_.order}});
     memories_.back().devices.set_plan(first);
   }
 }
@@ -87,7 +87,8 @@ const ReplicaPlan& ReplicaPlanner::replan(int64_t now_us) {
   for (Memory& memory : memories_) {
     if (!has_planned_ && &memory != memories_.data()) {
       memory.plan = memories_.front().plan;  // none of them knows more than the other, yet
-    } else {
+    } else if (now_us >= memory.due_us) {
+      memory.due_us = now_us + memory.rules.interval_us;
       improve(memory, now_us, has_planned_ ? settings_.simulations : settings_.first_simulations);
     }
     memory.devices.set_plan(memory.plan);
@@ -127,15 +128,15 @@ std::pair<std::span<const PoolArrival>, std::vector<double>> ReplicaPlanner::rem
     const Memory& memory, int64_t now_us) const {
   std::span<const PoolArrival> arrivals(arrivals_);
   arrivals = arrivals.last(std::min(arrivals.size(), settings_.arrivals_max));
-  if (memory.half_life_us == 0) return {arrivals, std::vector<double>(arrivals.size(), 1.0)};
-  const auto first =
-      std::ranges::lower_bound(arrivals, now_us - kHalfLives * memory.half_life_us, {}, &PoolArrival::at_us);
+  if (memory.rules.half_life_us == 0) return {arrivals, std::vector<double>(arrivals.size(), 1.0)};
+  const auto first = std::ranges::lower_bound(arrivals, now_us - kHalfLives * memory.rules.half_life_us, {},
+                                              &PoolArrival::at_us);
   arrivals = arrivals.subspan(static_cast<size_t>(first - arrivals.begin()));
   std::vector<double> weights;
   weights.reserve(arrivals.size());
   for (const PoolArrival& arrival : arrivals) {
-    weights.push_back(
-        std::exp2(-static_cast<double>(now_us - arrival.at_us) / static_cast<double>(memory.half_life_us)));
+    weights.push_back(std::exp2(-static_cast<double>(now_us - arrival.at_us) /
+                                static_cast<double>(memory.rules.half_life_us)));
   }
   return {arrivals, std::move(weights)};
 }

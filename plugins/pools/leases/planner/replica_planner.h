@@ -16,15 +16,16 @@ namespace atl::pools {
 /// How far back a plan looks.
 struct PlanMemory {
   int64_t half_life_us = 0;  ///< after which an arrival counts half as much; 0: all count the same
+  int64_t interval_us = 0;   ///< its plan is looked at so long after the last time, or later
 };
 
 struct PlannerSettings {
   uint32_t devices = 0;
   uint64_t capacity = 0;  ///< quota of each device
   DeviceOrder order = DeviceOrder::kDeadline;
-  std::vector<PlanMemory> memories = {{0}, {5'000'000}};
+  std::vector<PlanMemory> memories = {{0, 30'000'000}, {10'000'000, 0}};
   uint32_t first_simulations = 300;  ///< of the first plan, each with one replica elsewhere
-  uint32_t simulations = 10;         ///< of each further plan and each memory
+  uint32_t simulations = 20;         ///< of each further plan and each memory
   size_t arrivals_max = 40'000;      ///< that are remembered, the newest ones
   uint64_t seed = 1;
 };
@@ -54,7 +55,8 @@ class ReplicaPlanner {
 
  private:
   struct Memory {
-    int64_t half_life_us = 0;
+    PlanMemory rules;
+    int64_t due_us = INT64_MIN;  ///< when its plan is looked at again
     ReplicaPlan plan;
     DeviceQueues devices;  ///< executes what arrives by that plan
     double in_time = 0;    ///< of what arrived; what is long ago counts less

@@ -89,8 +89,8 @@ TEST(ReplicaPlanner, FewestAndMostHoldForThePlan) {
 TEST(ReplicaPlanner, TheShortMemoryFollowsTheTraffic) {
   const std::vector<PlannedModel> models(2, model());
   PlannerSettings short_one = settings(2, 1), both = settings(2, 1), long_one = settings(2, 1);
-  short_one.memories = {{5 * kS}};
-  long_one.memories = {{0}};
+  short_one.memories = {{5 * kS, 0}};
+  long_one.memories = {{0, 0}};
   const auto replicas_after_a_shift = [&](const PlannerSettings& with) {
     ReplicaPlanner planner(models, with);
     for (int64_t at_us = 0; at_us < 360 * kS; at_us += 5 * kS) {
@@ -107,7 +107,7 @@ TEST(ReplicaPlanner, TheShortMemoryFollowsTheTraffic) {
 TEST(ReplicaPlanner, OldArrivalsAreForgotten) {
   const std::vector<PlannedModel> models(2, model());
   PlannerSettings few = settings(2, 1);
-  few.memories = {{0}};
+  few.memories = {{0, 0}};
   few.arrivals_max = 400;
   ReplicaPlanner planner(models, few);
   send(planner, 0, 4, 0, 100 * kS);
