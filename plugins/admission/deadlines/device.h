@@ -83,11 +83,12 @@ class Device {
   void activate(Line& line);
   void deactivate(Line& line) noexcept;
 
-  Plan plan_;
-  std::vector<Line*> active_;         ///< something waits in them; in the order in which they came
-  std::vector<Runner*> asking_;       ///< in the order in which they asked
-  std::vector<Runner*> running_;      ///< admitted
-  std::vector<Waiting> unannounced_;  ///< scratch: of lines that nobody says anything of
+  const PlanRules rules_;
+  DevicePlan plan_;
+  std::vector<Line*> active_;               ///< something waits in them; in the order in which they came
+  std::vector<Runner*> asking_;             ///< in the order in which they asked
+  std::vector<Runner*> running_;            ///< admitted
+  std::vector<QueuedRequest> unannounced_;  ///< scratch: of lines that nobody says anything of
   int64_t last_ns_ = 0;
 };
 

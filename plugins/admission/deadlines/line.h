@@ -70,8 +70,8 @@ class Line {
   const int64_t version;
   const int64_t target_ns;  ///< 0: none
   const uint32_t size_max;
-  ExecutionModel profile;
-  std::deque<Waiting> queue;
+  ExecutionProfile profile;
+  std::deque<QueuedRequest> queue;
   uint64_t weight = 0;                              ///< of the queue
   uint32_t instances = 0, asking = 0, running = 0;  ///< those that there are, wait for admission, execute
   bool is_active = false;                           ///< in the device's list of lines that something waits in
