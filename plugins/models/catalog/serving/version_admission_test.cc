@@ -145,9 +145,10 @@ TEST_F(VersionAdmissionTest, SeveralPluginsAreAllAsked) {
 
 TEST_F(VersionAdmissionTest, ADemandSaysWhatTheConfigurationSays) {
   publish();
-  bench.put("m", cat(kSimpleConfig, R"( instance_group { kind: KIND_CPU } dynamic_batching {}
+  bench.put("m", cat(kSimpleConfig, R"( instance_group { count: 1 kind: KIND_CPU } dynamic_batching {}
                                         parameters { key: "latency_target_microseconds" value { string_value: "20000" } })"));
   EXPECT_EQ(bench.load_one("m").text(), "OK");
+  ASSERT_EQ(admission.demands().size(), 1U);
   EXPECT_EQ(admission.demands()[0].latency_target_ns, 20'000'000);
   EXPECT_FALSE(admission.demands()[0].on_gpu);
 }
