@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "atoll/core/text.h"
-#include "frontends/console/json_text.h"
+#include "atoll/lib/json_writer.h"
 #include "frontends/console/process_facts.h"
 #include "frontends/console/query_parts.h"
 

@@ -1,14 +1,12 @@
 #include "frontends/sagemaker/hosted_models.h"
 
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
-
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <utility>
 #include <vector>
 
+#include "atoll/core/guarded.h"
 #include "atoll/core/registry.h"
 #include "atoll/core/stop_executor.h"
 #include "atoll/lib/checked_document.h"
@@ -29,26 +27,15 @@ constexpr int64_t kLookAgainNs = 20 * kNsPerMs;
 constexpr size_t kLevelsMax = 8;
 constexpr std::string_view kTargetHeader = "x-amzn-sagemaker-target-model";
 
-/// A JSON object. \param write  gets the writer
-template <class Write>
-std::string json_object(Write&& write) {
-  rapidjson::StringBuffer text;
-  rapidjson::Writer<rapidjson::StringBuffer> writer(text);
-  write_object(writer, [&] { write(writer); });
-  return {text.GetString(), text.GetSize()};
-}
-
-template <class Writer>
-void write_model(Writer& writer, const HostedModel& model) {
+void write_model(CheckedWriter& writer, const HostedModel& model) {
   write_member(writer, "modelName", model.name.view());
   write_member(writer, "modelUrl", model.url.view());
 }
 
 /// What frameworks write when memory or disk is short. No code says it: it comes from deep inside them.
-bool is_shortage(const Status& failure) {
+bool is_shortage(const Status& failure) noexcept {
   if (failure.code() == Code::kResourceExhausted) return true;
-  std::string text(failure.message());
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string_view text = failure.message();
   constexpr std::array<std::string_view, 8> kWords = {"out of memory",
                                                       "out_of_memory",
                                                       "outofmemory",
@@ -57,8 +44,10 @@ bool is_shortage(const Status& failure) {
                                                       "no space left on",
                                                       "bad_alloc",
                                                       "cannot allocate memory"};
-  return std::any_of(kWords.begin(), kWords.end(),
-                     [&](std::string_view word) { return text.find(word) != std::string::npos; });
+  const auto is_letter = [](unsigned char c, char lower) { return std::tolower(c) == lower; };
+  return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
+    return std::search(text.begin(), text.end(), word.begin(), word.end(), is_letter) != text.end();
+  });
 }
 
 std::string target_of(const HttpExchange& exchange) {
@@ -102,7 +91,12 @@ void OpenExchange::answer(int status, std::string json) noexcept {
 }
 
 void OpenExchange::fail(int status, std::string_view text) noexcept {
-  answer(status, json_object([&](auto& writer) { write_member(writer, "error", text); }));
+  std::string json;
+  (void)guarded("the text of an error", [&]() -> Status {
+    json = object_json([&](auto& writer) { write_member(writer, "error", text); });
+    return {};
+  });
+  answer(status, std::move(json));
 }
 
 void OpenExchange::fail(const Status& failure) noexcept {
@@ -160,7 +154,7 @@ void HostedModels::list(HttpExchange& exchange) const {
     std::lock_guard lock(mutex_);
     for (const auto& [name, model] : models_) all.push_back(model);
   }
-  OpenExchange(exchange).answer(200, json_object([&](auto& writer) {
+  OpenExchange(exchange).answer(200, object_json([&](auto& writer) {
                                   write_array(writer, "models", all, [&](const HostedModel& model) {
                                     write_object(writer, [&] { write_model(writer, model); });
                                   });
@@ -174,7 +168,7 @@ void HostedModels::get(std::string_view name, HttpExchange& exchange) const {
     lock.unlock();
     return refuse_unknown(name, exchange);
   }
-  std::string text = json_object([&](auto& writer) { write_model(writer, found->second); });
+  std::string text = object_json([&](auto& writer) { write_model(writer, found->second); });
   lock.unlock();
   OpenExchange(exchange).answer(200, std::move(text));
 }

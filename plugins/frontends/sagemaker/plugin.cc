@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "atoll/core/guarded.h"
 #include "atoll/lib/http_request.h"
 #include "atoll/models/model_control.h"
 #include "atoll/models/repository_paths.h"
@@ -79,15 +80,23 @@ class SageMaker final : public Plugin, public HttpRoutes {
   }
   void handle(std::string_view route, HttpExchange& exchange) noexcept override {
     if (!models_ || route == kInvocations) return inference_->answer_without_model(exchange);
+    // Where memory is short the exchange has been answered by its end.
+    (void)guarded("a call of SageMaker's", [&]() -> Status {
+      handle_models(route, exchange);
+      return {};
+    });
+  }
+  HttpRoutes& calls() noexcept { return *this; }
+
+ private:
+  void handle_models(std::string_view route, HttpExchange& exchange) {
     const std::string_view method = exchange.method();
     if (route == kModels) return method == "GET" ? models_->list(exchange) : models_->load(exchange);
     if (route == kInvoke) return models_->refuse_unknown(name_in(exchange.path(), "/invoke"), exchange);
     const std::string name = name_in(exchange.path(), "");
     return method == "GET" ? models_->get(name, exchange) : models_->unload(name, exchange);
   }
-  HttpRoutes& calls() noexcept { return *this; }
 
- private:
   Host& host_;
   std::optional<RenamedInference> inference_;
   std::optional<HostedModels> models_;  ///< none: the endpoint has one model

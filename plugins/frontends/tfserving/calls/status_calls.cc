@@ -14,14 +14,6 @@
 namespace atl::frontends::tfserving {
 namespace {
 
-template <class Write>
-std::string object_json(Write&& write) {
-  CheckedBuffer buffer;
-  CheckedWriter json(buffer);
-  write_object(json, [&] { write(json); });
-  return {buffer.GetString(), buffer.GetSize()};
-}
-
 /// Highest first, as TensorFlow Serving lists them.
 using Versions = std::map<int64_t, ModelIndexEntry, std::greater<>>;
 

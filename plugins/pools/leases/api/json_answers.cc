@@ -113,15 +113,6 @@ void write_name(CheckedWriter& json, std::string_view name, std::string_view lea
   write_member(json, "lease", lease);
 }
 
-/// An object with the members that `write` writes.
-template <class Write>
-std::string object_json(Write&& write) {
-  CheckedBuffer buffer;
-  CheckedWriter json(buffer);
-  write_object(json, [&] { write(json); });
-  return {buffer.GetString(), buffer.GetSize()};
-}
-
 }  // namespace
 
 std::string rfc3339(int64_t wall_ns) {

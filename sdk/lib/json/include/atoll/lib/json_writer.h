@@ -72,4 +72,13 @@ void write_array(Writer& writer, std::string_view name, const Items& items, Writ
   write_array(writer, items, write);
 }
 
+/// The text of one object, whose members `write` writes to the CheckedWriter that it is given.
+template <class Write>
+std::string object_json(Write&& write) {
+  CheckedBuffer buffer;
+  CheckedWriter json(buffer);
+  write_object(json, [&] { write(json); });
+  return {buffer.GetString(), buffer.GetSize()};
+}
+
 }  // namespace atl
