@@ -126,6 +126,15 @@ TEST_F(VersionAdmissionTest, ModelsFollowThePluginThatComesAndGoes) {
   EXPECT_THAT(bench.index(), ElementsAre("m/1 READY"));
 }
 
+TEST_F(VersionAdmissionTest, LateNewsOfThePluginThatItHasBuildsNothing) {
+  publish();
+  bench.put("m");
+  EXPECT_EQ(bench.load_one("m").text(), "OK");
+  bench.publish_change(ExecutionAdmission::kInterfaceId, "limiter", Kind::kPublished);
+  EXPECT_EQ(admission.demands().size(), 1U);
+  EXPECT_EQ(admission.live(), 1U);
+}
+
 TEST_F(VersionAdmissionTest, SeveralPluginsAreAllAsked) {
   test::FakeAdmission second;
   publish();

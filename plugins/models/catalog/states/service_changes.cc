@@ -1,5 +1,6 @@
 #include "models/catalog/states/service_changes.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace atl::models {
@@ -21,6 +22,13 @@ Effect effect_of(const ChangedService& change, const Dependency& dependency) {
   return stays ? Effect::kRebuild : Effect::kTakeDown;
 }
 
+/// Whether the version has it already: the news that it has come may be slower than the version's load.
+bool has(const ModelParts& parts, const ChangedService& change) {
+  return std::any_of(parts.dependencies.begin(), parts.dependencies.end(), [&](const Dependency& dependency) {
+    return dependency.interface_id == change.interface_id && dependency.instance == change.instance;
+  });
+}
+
 }  // namespace
 
 std::string removal_text(const ChangedService& change) {
@@ -32,6 +40,7 @@ Consequence consequence_of(const ChangedService& change, const ModelParts& parts
   Consequence gravest;
   for (const Dependency& dependency : parts.dependencies) {
     if (dependency.interface_id != change.interface_id) continue;
+    if (dependency.instance.empty() && has(parts, change)) continue;
     Consequence one{effect_of(change, dependency), &dependency};
     if (dependency.kind == Dependency::Kind::kChosen) {
       auto choice = choose_scheduler(offers, parts.wanted_scheduler, parts.info->name);
