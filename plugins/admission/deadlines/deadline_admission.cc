@@ -208,10 +208,10 @@ Result<AdmissionOutcome> DeadlineAdmission::ask(Request& request, uint64_t /*pri
   int64_t busy_ns = INT64_MAX;
   for (const std::shared_ptr<Entry>& entry : *entries) {
     std::lock_guard lock(entry->place.mutex);
-    const OfferOutcome verdict =
+    const OfferOutcome outcome =
         entry->place.device.offer(entry->line, entry->line.waiting_of(waiting), clock_.now_ns());
-    if (verdict.is_taken) return AdmissionOutcome::kAdmitted;
-    busy_ns = std::min(busy_ns, verdict.busy_ns);
+    if (outcome.is_taken) return AdmissionOutcome::kAdmitted;
+    busy_ns = std::min(busy_ns, outcome.busy_ns);
   }
   constexpr int64_t kMostMs = 3'600'000;
   request.retry_after_ms =

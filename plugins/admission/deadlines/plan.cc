@@ -5,6 +5,7 @@
 #include <cmath>
 
 namespace atl::deadlines {
+
 void DevicePlan::begin(int64_t now_ns) noexcept {
   now_ns_ = now_ns;
   late_ = 0;

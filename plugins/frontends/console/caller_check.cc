@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "atoll/core/text.h"
+#include "atoll/lib/header_values.h"
 #include "atoll/lib/http_origin.h"
 #include "frontends/common/http/header_name.h"
 
@@ -42,15 +43,6 @@ std::string_view host_of(std::string_view header) {
   return is_port ? host : std::string_view();
 }
 
-std::vector<std::string_view> values_of(const HttpExchange& exchange, std::string_view name) {
-  std::vector<std::string_view> values;
-  for (uint32_t i = 0; i < exchange.header_count(); ++i) {
-    if (const HttpHeader header = exchange.header(i); is_named(header.name, name))
-      values.push_back(header.value);
-  }
-  return values;
-}
-
 bool contains(const std::vector<std::string>& list, std::string_view text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
@@ -80,11 +72,11 @@ CallerCheck::CallerCheck(Host& host, CallerRules rules)
     : host_(host), rules_(std::move(rules)), listeners_(host) {}
 
 std::string CallerCheck::refusal(const HttpExchange& exchange) const {
-  const std::vector<std::string_view> hosts = values_of(exchange, "host");
+  const std::vector<std::string_view> hosts = header_values(exchange, "host");
   if (hosts.size() != 1 || !is_allowed_host(hosts.front(), rules_.allowed_hosts))
     return cat("The console does not answer under this name. Add it to the option allowed_hosts of [plugin.",
                host_.instance_name(), "] if it is the server's.");
-  for (const std::string_view origin : values_of(exchange, "origin")) {
+  for (const std::string_view origin : header_values(exchange, "origin")) {
     if (!is_origin_of(origin, hosts.front())) return "The console does not answer pages of another origin.";
   }
   // Where callers are known, whoever is let in without an identity may be so.

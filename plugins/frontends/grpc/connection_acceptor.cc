@@ -82,7 +82,7 @@ void ConnectionAcceptor::stop() {
 void ConnectionAcceptor::open_if_due() {
   const int fd = acceptor_.native_handle();
   const bool is_due = is_listening(fd) || !listener_.opening.is_due || listener_.opening.is_due();
-  if (is_due && (is_listening(fd) || start_listening(fd, kBacklog))) {
+  if (is_due && (is_listening(fd) || start_listening(fd))) {
     listener_.opening.report(listener_.port);
     return wait();
   }

@@ -10,11 +10,11 @@
 #include "atoll/core/registry.h"
 #include "atoll/core/stop_executor.h"
 #include "atoll/lib/checked_document.h"
+#include "atoll/lib/header_values.h"
 #include "atoll/lib/json_writer.h"
 #include "atoll/models/model.h"
 #include "atoll/models/model_control.h"
 #include "atoll/models/repository_paths.h"
-#include "frontends/common/http/header_name.h"
 #include "frontends/common/json/json_depth.h"
 #include "frontends/sagemaker/model_folder.h"
 
@@ -51,11 +51,8 @@ bool is_shortage(const Status& failure) noexcept {
 }
 
 std::string target_of(const HttpExchange& exchange) {
-  for (uint32_t i = 0; i < exchange.header_count(); ++i) {
-    const HttpHeader header = exchange.header(i);
-    if (is_named(header.name, kTargetHeader)) return std::string(header.value);
-  }
-  return {};
+  const std::vector<std::string_view> values = header_values(exchange, kTargetHeader);
+  return values.empty() ? std::string() : std::string(values.front());
 }
 
 /// Errors: INVALID_ARGUMENT it is missing, no text, empty, or too long to be kept.
@@ -255,7 +252,8 @@ void HostedModels::remove_repository(const std::string& repository) {
 
 void HostedModels::unload(const std::string& name, HttpExchange& exchange) {
   auto open = std::make_shared<OpenExchange>(exchange);
-  Order order{name, {}, {}, {}, {}};
+  Order order;
+  order.name = name;
   {
     std::lock_guard lock(mutex_);
     auto found = models_.find(name);

@@ -9,6 +9,7 @@
 #include "launchers/common/instance_command.h"
 #include "launchers/kubernetes/api_refusal.h"
 #include "launchers/kubernetes/pod_names.h"
+#include "launchers/kubernetes/pod_spec.h"
 
 namespace atl::launchers {
 namespace {
@@ -114,7 +115,8 @@ void KubernetesLauncher::for_each(Call call) {
 
 void KubernetesLauncher::pod_changed(const PodView& pod) {
   if (const ServerPtr server = find_pod(pod.name)) return server->advance();
-  // What is nobody's: an earlier process has not come to delete it, or its call arrived when it was over. Others may still be asked for.
+  // The pod belongs to no server: an earlier process ended before it deleted the pod, or the call that made the pod arrived
+  // after the server was over. A pod that has not ended is left: adopt() may still ask for its server.
   const bool is_told = std::ranges::find(told_gone_, pod.name) != told_gone_.end();
   if (pod.is_ending || (pod.stage != PodStage::kEnded && !is_told)) return;
   leftovers_.try_emplace(pod.name, Leftover{pod.uid, false});
@@ -145,7 +147,7 @@ void KubernetesLauncher::server_runs(const PodServer& server, const ServerAddres
   notify(spec.id, [&](LauncherListener& listener) { listener.server_running(spec.id, address); });
 }
 
-/// Where it is; empty: it is not kept.
+/// Keeps a server's log in a file. \returns the file's path; empty: there is no log, or no file could be written
 std::string KubernetesLauncher::keep_log(const ServerSpec& spec, const std::string& log) const {
   if (log.empty()) return {};
   std::string path = cat(settings_.state_directory, "/", spec.pool, "-i", spec.instance, ".failed.log");
@@ -200,9 +202,7 @@ void KubernetesLauncher::remove_leftovers() {
     const bool is_asked = std::exchange(leftover.is_asked, true);
     if (is_asked && is_away_) return;
     if (is_asked) continue;
-    Json options = {{"kind", "DeleteOptions"}, {"apiVersion", "v1"}, {"propagationPolicy", "Background"}};
-    if (!leftover.uid.empty()) options["preconditions"] = {{"uid", leftover.uid}};
-    calls_.call({"DELETE", cat(namespace_path_, "/pods/", pod), json_text(options)},
+    calls_.call({"DELETE", cat(namespace_path_, "/pods/", pod), json_text(delete_options(leftover.uid))},
                 [this, name = pod](Result<HttpAnswer> answer) { leftover_removed(name, std::move(answer)); });
     if (is_away_) return;  // this one says when it is back
   }

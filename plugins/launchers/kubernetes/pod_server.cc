@@ -8,6 +8,7 @@
 #include "launchers/common/server_environment.h"
 #include "launchers/kubernetes/api_refusal.h"
 #include "launchers/kubernetes/pod_names.h"
+#include "launchers/kubernetes/pod_spec.h"
 
 namespace atl::launchers {
 namespace {
@@ -176,9 +177,7 @@ void PodServer::was_given_secret(Result<HttpAnswer> answer) {
 }
 
 void PodServer::remove() {
-  Json options = {{"kind", "DeleteOptions"}, {"apiVersion", "v1"}, {"propagationPolicy", "Background"}};
-  if (!uid_.empty()) options["preconditions"] = {{"uid", uid_}};
-  call({"DELETE", pod_path_, json_text(options)}, &PodServer::removed);
+  call({"DELETE", pod_path_, json_text(delete_options(uid_))}, &PodServer::removed);
 }
 
 void PodServer::removed(Result<HttpAnswer> answer) {

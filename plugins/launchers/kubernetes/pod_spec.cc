@@ -216,4 +216,10 @@ Result<Json> read_pod_template(std::string_view text, const std::string& file) {
   return pod;
 }
 
+Json delete_options(const std::string& uid) {
+  Json options = {{"kind", "DeleteOptions"}, {"apiVersion", "v1"}, {"propagationPolicy", "Background"}};
+  if (!uid.empty()) options["preconditions"] = {{"uid", uid}};
+  return options;
+}
+
 }  // namespace atl::launchers

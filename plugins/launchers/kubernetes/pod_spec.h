@@ -61,4 +61,7 @@ void merge_over(Json& base, const Json& over, std::string_view name = {});
 /// Reads an operator's template: an object with "spec", in JSON.
 Result<Json> read_pod_template(std::string_view text, const std::string& file);
 
+/// What a call that deletes a pod says. \param uid  of the pod that is meant; empty: whichever has the name
+Json delete_options(const std::string& uid);
+
 }  // namespace atl::launchers

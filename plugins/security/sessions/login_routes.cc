@@ -10,6 +10,7 @@
 #include "atoll/core/guarded.h"
 #include "atoll/core/text.h"
 #include "atoll/lib/checked_document.h"
+#include "atoll/lib/header_values.h"
 #include "atoll/lib/json_writer.h"
 
 namespace atl::sessions {
@@ -20,23 +21,14 @@ constexpr std::string_view kLogout = "/v2/console/logout";
 /// Tokens have 8 KiB at most.
 constexpr size_t kMostBytes = 16 << 10;
 
-std::vector<std::string_view> values_of(const HttpExchange& exchange, std::string_view name) {
-  std::vector<std::string_view> values;
-  for (uint32_t i = 0; i < exchange.header_count(); ++i) {
-    const HttpHeader header = exchange.header(i);
-    if (header.name.size() == name.size() && ::strncasecmp(header.name.data(), name.data(), name.size()) == 0)
-      values.push_back(header.value);
-  }
-  return values;
-}
-
 PageCall page_call(const HttpExchange& exchange) {
-  return {values_of(exchange, kOwnHeader), values_of(exchange, "origin"), values_of(exchange, "host")};
+  return {header_values(exchange, kOwnHeader), header_values(exchange, "origin"),
+          header_values(exchange, "host")};
 }
 
 /// \param lifetime_s  0: the browser forgets it
 std::string cookie(const HttpExchange& exchange, std::string_view id, int64_t lifetime_s) {
-  const std::vector<std::string_view> origins = values_of(exchange, "origin");
+  const std::vector<std::string_view> origins = header_values(exchange, "origin");
   const bool is_tls = !origins.empty() && origins.front().starts_with("https://");
   return cat(kCookie, "=", id, "; Path=/; HttpOnly; SameSite=Strict; Max-Age=", lifetime_s,
              is_tls ? "; Secure" : "");
@@ -126,7 +118,7 @@ void LoginRoutes::login(HttpExchange& exchange) {
 }
 
 void LoginRoutes::logout(HttpExchange& exchange) {
-  table_.remove(session_id(values_of(exchange, "cookie")));
+  table_.remove(session_id(header_values(exchange, "cookie")));
   answer(exchange, 200, "caller", "", cookie(exchange, "", 0));
 }
 

@@ -23,32 +23,29 @@ int Acceptor::accept_one(int listening) {
   return accept4(listening, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
-Status Acceptor::open(ListeningSocket socket, Opening opening, int backlog) noexcept {
+Status Acceptor::open(ListeningSocket socket, Opening opening) noexcept {
   fd_ = socket.fd;
   port_ = socket.port;
   note_ = std::move(socket.note);
   opening_ = std::move(opening);
-  backlog_ = backlog;
   waits_ = !is_listening(fd_);
   if (waits_) {
     open_if_due();
     return {};
   }
-  Status status = begin();
-  if (!status.ok()) close();
-  return status;
-}
-
-Status Acceptor::begin() noexcept {
   Status status = loop_.watch(fd_, EPOLLIN, *this);
   watched_ = status.ok();
-  if (watched_) opening_.report(port_);
+  if (watched_) {
+    opening_.report(port_);
+  } else {
+    close();
+  }
   return status;
 }
 
 void Acceptor::open_if_due() noexcept {
   if (opening_.is_due && !opening_.is_due()) return loop_.set(*this, loop_.now_ns() + kOpeningPauseNs);
-  if (!start_listening(fd_, backlog_)) {
+  if (!start_listening(fd_)) {
     if (!std::exchange(told_, true)) {
       log_.error(who_, " cannot listen yet on port ", port_,
                  ", and tries again each second: ", std::strerror(errno));
@@ -56,7 +53,8 @@ void Acceptor::open_if_due() noexcept {
     return loop_.set(*this, loop_.now_ns() + kTakenPauseNs);
   }
   waits_ = told_ = false;
-  if (!begin().ok()) resume();
+  opening_.report(port_);
+  resume();
 }
 
 void Acceptor::on_time() noexcept {

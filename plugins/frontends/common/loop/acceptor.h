@@ -25,8 +25,7 @@ class Acceptor final : private Watcher, private Timer {
 
   /// Takes connections from here on. A socket that does not listen yet is opened when that is due; until then
   /// clients are refused. The socket becomes this object's, also on failure.
-  /// \param backlog  connections that may wait to be accepted, of a socket that is opened later
-  Status open(ListeningSocket socket, Opening opening = {}, int backlog = kBacklog) noexcept;
+  Status open(ListeningSocket socket, Opening opening = {}) noexcept;
   /// Takes no more. May be called again.
   void close() noexcept;
   bool is_open() const noexcept { return fd_ >= 0; }
@@ -44,7 +43,6 @@ class Acceptor final : private Watcher, private Timer {
   void on_time() noexcept override;
   static int accept_one(int listening);
   void open_if_due() noexcept;
-  Status begin() noexcept;
 
   EventLoop& loop_;
   Log& log_;
@@ -54,7 +52,6 @@ class Acceptor final : private Watcher, private Timer {
   ListenerNote note_;
   Opening opening_;
   int port_ = 0;
-  int backlog_ = 0;
   int fd_ = -1;
   bool waits_ = false;  ///< the socket does not listen yet
   bool watched_ = false;

@@ -19,6 +19,9 @@
 namespace atl::frontends {
 namespace {
 
+/// Connections that may wait to be accepted.
+constexpr int kBacklog = 1024;
+
 struct Place {
   sockaddr_storage address{};
   bool is_v4 = false;
@@ -120,9 +123,9 @@ int listen_anew(const addrinfo& address, bool share_port, const ListenOptions& o
   const int fd = socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, address.ai_protocol);
   if (fd < 0) return -1;
   if (share_port) set_share_port(fd, true);
-  const bool done = options.opens_later ? bind_alone(fd, address)
-                                        : set_reuse_address(fd) && bind_to(fd, address) &&
-                                              start_listening(fd, options.backlog);
+  const bool done = options.opens_later
+                        ? bind_alone(fd, address)
+                        : set_reuse_address(fd) && bind_to(fd, address) && start_listening(fd);
   if (done) return fd;
   const int error = errno;
   close(fd);
@@ -142,7 +145,7 @@ int listen_beside(const addrinfo& address, const Listeners& listeners, const Lis
   } else if (found.taken_over >= 0) {
     fd = found.taken_over;
     if (options.share_port) set_share_port(fd, true);
-    if (!options.opens_later && !is_listening(fd) && !start_listening(fd, options.backlog)) {
+    if (!options.opens_later && !is_listening(fd) && !start_listening(fd)) {
       const int error = errno;
       close(std::exchange(fd, -1));
       errno = error;
@@ -170,9 +173,9 @@ bool is_listening(int fd) noexcept {
   return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &size) == 0 && on != 0;
 }
 
-bool start_listening(int fd, int backlog) noexcept {
+bool start_listening(int fd) noexcept {
   // Its connections inherit it, so that what is left of them does not keep the address from the next server.
-  return set_reuse_address(fd) && listen(fd, backlog) == 0;
+  return set_reuse_address(fd) && listen(fd, kBacklog) == 0;
 }
 
 Result<ListeningSocket> listen_on(const ListenAddress& address, const ListenOptions& options,

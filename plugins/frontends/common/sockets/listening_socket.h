@@ -10,16 +10,12 @@
 
 namespace atl::frontends {
 
-/// Connections that may wait to be accepted.
-inline constexpr int kBacklog = 1024;
-
 struct ListenOptions {
   /// Whose socket it is. The address may be that of an instance that retires. Its very socket is then used
   /// on, through a descriptor of our own: connections that wait in its queue are accepted by one of the two,
   /// whereas the queue of a socket that merely shares the port goes with that socket. Null: it has to be free.
   Host* host = nullptr;
   bool share_port = false;  ///< others may listen on the port as well, other processes too
-  int backlog = kBacklog;   ///< connections that may wait to be accepted
   /// The socket is bound, so that nobody else gets the address, and clients are refused until start_listening().
   bool opens_later = false;
 };
@@ -72,6 +68,6 @@ Result<ListeningSocket> listen_on(const ListenAddress& address, const ListenOpti
 bool is_listening(int fd) noexcept;
 /// Opens a socket that opens later. \returns false: errno says why; EADDRINUSE: somebody else took the address,
 /// which only a socket that had to be bound beside connections of an earlier server lets happen.
-bool start_listening(int fd, int backlog) noexcept;
+bool start_listening(int fd) noexcept;
 
 }  // namespace atl::frontends

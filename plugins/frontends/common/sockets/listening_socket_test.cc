@@ -106,7 +106,7 @@ TEST(ListeningSocket, OneThatOpensLaterKeepsItsAddressAndRefusesClients) {
     EXPECT_EQ(listen_on({"127.0.0.1", port}, {.opens_later = opens_later}, "HTTP").status().code(),
               Code::kUnavailable);
   }
-  ASSERT_TRUE(start_listening(later->fd, kBacklog));
+  ASSERT_TRUE(start_listening(later->fd));
   EXPECT_TRUE(is_listening(later->fd));
   const int client = connect_to(port);
   EXPECT_GE(client, 0);

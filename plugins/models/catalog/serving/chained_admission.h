@@ -13,7 +13,7 @@ namespace atl::models {
 /// for in the same order and no two instances can wait for each other.
 class ChainedAdmission final : public AdmittedInstance, private AdmissionListener {
  public:
-  /// \param first         may be null: then there is only the second one, of whose minor nobody need know
+  /// \param first         null: the second one decides alone; callers then need not look at its minor
   /// \param knows_queues  the second one is of ExecutionAdmission::kQueueMinor or later
   ChainedAdmission(std::unique_ptr<AdmittedInstance> first, std::unique_ptr<AdmittedInstance> second,
                    bool knows_queues) noexcept
