@@ -17,9 +17,10 @@ from support.waiting import eventually
 
 INTERPRETER = {"ATOLL__PLUGIN__PYTHON__INTERPRETER": sys.executable}
 
-# Its load takes until the test lets it end.
+# Its load says that it has begun, by a file beside the gate's, and takes until the test lets it end.
 HELD = """\
 def initialize(self, args):
+    open({gate!r} + ".begun", "w").close()
     while not os.path.exists({gate!r}):
         time.sleep(0.005)
 

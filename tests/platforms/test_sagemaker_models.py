@@ -147,7 +147,8 @@ def test_a_load_holds_up_nobody(server, folder, tmp_path):
     loading = threading.Thread(target=lambda: statuses.append(load(server, "bbb", url).status))
     loading.start()
     try:
-        eventually(lambda: load(server, "bbb", url).status == 409)
+        eventually(gate.with_suffix(".begun").exists)
+        assert load(server, "bbb", url).status == 409
         begin = time.monotonic()
         assert call("GET", f"{server.place}/ping").status == 200
         assert time.monotonic() - begin < PING_S

@@ -49,7 +49,12 @@ def test_every_case(serve, tmp_path):
             tries = TRIES if case in RACES else 1
             return all(h2spec(server, tmp_path, case, patience_s=5).failures for _ in range(tries))
 
-        failures = {case for case in found.failures if case in DEVIATIONS or fails(case)}
+        def deviates(case):
+            """A machine that has other things to do may have answered too late for the frame that shows it."""
+            return case in found.failures or any(h2spec(server, tmp_path, case).failures for _ in range(TRIES))
+
+        failures = {case for case in found.failures - set(DEVIATIONS) if fails(case)}
+        failures |= {case for case in DEVIATIONS if deviates(case)}
         assert {case: found.titles[case] for case in failures ^ set(DEVIATIONS)} == {}
         assert server.wait_ready("any")
 
