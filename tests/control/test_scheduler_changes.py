@@ -95,7 +95,7 @@ def test_a_model_moves_off_a_scheduler_that_goes_and_back_without_losing_a_reque
             server.wait_for_line("model 'batched': scheduler 'dynamic' takes over from 'default'")
         load.goes_on()
         load.end()
-        assert "model 'batched': scheduler 'default' takes over from 'dynamic'" in server.log
+        server.wait_logged("model 'batched': scheduler 'default' takes over from 'dynamic'")
         assert load.failures == []
         assert load.answers > 0
 

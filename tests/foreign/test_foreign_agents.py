@@ -65,7 +65,7 @@ def test_agents_are_told_in_their_order_and_lead_elsewhere(tmp_path, protocol):
         assert control.infer("m", 3.0) == ("1", 3.0)
         loaded = ["initialize", "a LOAD", "b LOAD", "a LOAD_COMPLETE", "b LOAD_COMPLETE"]
         expect_told(server, *loaded)
-        assert f"b LOAD {there}" in server.log
+        server.wait_logged(f"b LOAD {there}")
         control.load("m")
         control.unload("m")
         expect_told(server, *loaded, "a UNLOAD", "b UNLOAD", "a UNLOAD_COMPLETE", "a finalize", "b UNLOAD_COMPLETE", "b finalize",

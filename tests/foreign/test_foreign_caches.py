@@ -166,7 +166,7 @@ def test_a_cache_is_told_its_settings_and_of_its_end(repository):
         server.wait_active()  # a signal before that ends the server without a drain
         server.newest_line(r'config \{"place":"here","size":"100"\}')
         server.newest_line(r"the cache is \S+/scripted/libtritoncache_scripted.so")
-    assert "finalized" in server.log
+    server.wait_logged("finalized")
     assert "stays mapped" not in server.log
 
 

@@ -58,7 +58,7 @@ def test_a_model_that_hangs_fails_while_others_load_and_serve(server_of, protoco
             assert control.index()[model]["1"] == ("UNAVAILABLE", "Unavailable: " + reason)
             control.unload(model)
         control.load("fine")
-    assert "libtriton_scripted.so stays mapped: a call into it was left behind" in server.log
+    server.wait_logged("libtriton_scripted.so stays mapped: a call into it was left behind")
 
 
 def test_a_backend_that_hangs_again_and_again_is_called_no_more(server_of):
@@ -85,4 +85,4 @@ def test_the_end_of_the_server_waits_a_moment_for_what_hangs(server_of):
         assert server.stop() == 0, server.log
         assert time.monotonic() - begun < 25, "less than the server drains"
         refused.exception(timeout=60)
-    assert HAS_NOT_RETURNED.format("ModelInitialize") + ", and the server ends" in server.log
+    server.wait_logged(HAS_NOT_RETURNED.format("ModelInitialize") + ", and the server ends")

@@ -107,7 +107,7 @@ def test_a_repository_that_is_not_there_ends_no_server_that_goes_on_after_errors
         flags = [f"--model-repository={path}" for path in repositories[1:]]
         with Launched(repositories[0], *flags, "--exit-on-error=false") as server:
             server.wait_for_startup()
-            assert f"failed to stat file {later}: No such file or directory; the repository is left out" in server.log
+            server.wait_logged(f"failed to stat file {later}: No such file or directory; the repository is left out")
             with server.http_client() as client:
                 assert {entry["name"] for entry in client.get_model_repository_index()} == served
                 assert not client.is_server_live() and not client.is_server_ready()

@@ -87,7 +87,7 @@ def test_no_frontend_takes_what_the_others_need(repository, grpc_frontend):
             assert usage(server.pid)["descriptors"] < OPEN_FILES
         eventually(lambda: usage(server.pid)["descriptors"] <= before + 8)
         assert_serves(server)
-        assert "max_connections is 10000, but the process's limit of open files allows" in server.log
+        server.wait_logged("max_connections is 10000, but the process's limit of open files allows")
 
 
 def test_too_few_open_files_are_an_error_at_start(repository):

@@ -67,7 +67,7 @@ def test_a_killed_worker_is_started_anew(repository):
             os.kill(worker, signal.SIGKILL)
             answers_again(client, "good")
             assert children(server.pid) != [worker]
-        assert "was killed by signal 9 (Killed)" in server.log
+        server.wait_logged("was killed by signal 9 (Killed)")
 
 
 DEATHS = {"segv": "os.kill(os.getpid(), signal.SIGSEGV)", "exit": "os._exit(3)", "kill": "os.kill(os.getpid(), signal.SIGKILL)"}
@@ -281,7 +281,7 @@ def test_workers_have_no_secrets_and_no_descriptors(repository, monkeypatch):
         server.wait_ready()
         ask(client, "looks")
         eventually(lambda: "files:" in server.log, timeout_s=10)
-        assert "secret: None wanted: yes" in server.log
+        server.wait_logged("secret: None wanted: yes")
         [files] = [line.split("files: ", 1)[1] for line in server.lines if "files: " in line]
         assert set(eval(files)) <= {"/dev/null", "pipe", "socket"}
 

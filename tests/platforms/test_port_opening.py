@@ -108,7 +108,7 @@ def test_the_address_is_taken_from_the_beginning(held):
         gate.unlink()
         second = start(repository, [taken, "127.0.0.1:0", "127.0.0.1:0"])
         assert second.stop(signal_number=0) != 0
-        assert f"Socket '{taken}' already in use" in second.log
+        second.wait_logged(f"Socket '{taken}' already in use")
 
 
 def test_servers_replaced_one_by_one_lose_no_request(held):

@@ -31,7 +31,7 @@ def test_the_only_model_is_served(tmp_path):
         check_inference(f"{server.place}/invocations", SAGEMAKER)
         for other in ("[http]", "[grpc]", "[metrics]"):
             assert f"{other} Started" not in server.log
-        assert "DEBUG" in server.log
+        server.wait_logged("DEBUG")
 
 
 def test_one_of_several_is_named(tmp_path):

@@ -92,7 +92,7 @@ def test_pods_serve_are_replaced_and_are_found_again(tmp_path, cluster):
         # A pod that dies is replaced, and its lease goes on.
         cluster.kill(name)
         eventually(lambda: name not in cluster.pods and is_active(pools, lease, instead_of=lease["address"]), WAIT_S)
-        assert "its server ended with exit code 137" in pools.server.log
+        pools.server.wait_logged("its server ended with exit code 137")
         assert infer(pools.server.http_address, "a") == [[1, 2]]
 
         # The keeper goes; its pods serve on, and are found again by the next one, with the token of that time.

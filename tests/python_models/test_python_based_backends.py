@@ -76,7 +76,7 @@ def test_one_program_runs_all_models_of_its_backend(tmp_path, repository, protoc
     models.write_model(repository, "second", files={"model.py": b"raise RuntimeError('not this one')"})
     with Server(repository, python_models.INTERPRETER, directories(tmp_path / "none", backends)) as server:
         server.wait_ready()
-        assert f"option 'directories': '{tmp_path}/none' is no directory" in server.log
+        server.wait_logged(f"option 'directories': '{tmp_path}/none' is no directory")
         with Control(server, protocol) as control:
             assert told_by(control, "first", "name") == "one" and told_by(control, "second", "name") == "two"
             assert told_by(control, "first", "module") == "model" and told_by(control, "first", "helper") == "teller"
@@ -104,7 +104,7 @@ def test_what_is_not_there_is_named(tmp_path, repository):
         refusals = {name: control.refusal(control.load, name)[1] for name in ("bare", "broken", "compiled", "unknown")}
         assert f"backend 'bare': '{backends}/bare' has neither model.py nor libtriton_bare.so" in refusals["bare"]
         assert "AttributeError: module 'json' has no attribute 'no_such_name'" in refusals["broken"]
-        assert f'File "{backends}/broken/model.py", line 4, in initialize' in server.log
+        server.wait_logged(f'File "{backends}/broken/model.py", line 4, in initialize')
         assert (f"backend 'compiled' is a shared object, '{backends}/compiled/libtriton_compiled.so', which takes an instance of "
                 "backends/triton in the manifest") in refusals["compiled"]
         assert "unable to find backend library for backend 'unknown', try specifying runtime on the model configuration" in refusals["unknown"]

@@ -82,6 +82,10 @@ class Server:
         self.newest_line(r"\[kernel\] active: ")
         return self
 
+    def wait_logged(self, text):
+        """Until the log has it: a client may have its answer before the log's line is read here."""
+        return self.newest_line(re.escape(text))
+
     def newest_line(self, pattern):
         """The match of the newest line that fits, whether it was looked at before or is still to come."""
         deadline = time.monotonic() + START_TIMEOUT_S

@@ -170,7 +170,7 @@ def test_beside_openai_each_has_its_paths(repository):
         assert api.ask("/v1/models/texts/versions/1") == (200, {"model_version_status": [version(1)]})
         assert api.ask("/v1/models/texts/metadata")[1]["model_spec"]["name"] == "texts"
         assert api.ask("/v1/models/texts/labels/x")[0] == 400
-        assert "the route '/v1/models/*' of 'tfserving' is not served: 'openai' has it already" in running.log
+        running.wait_logged("the route '/v1/models/*' of 'tfserving' is not served: 'openai' has it already")
 
 
 def test_with_a_prefix_both_have_all(repository):
