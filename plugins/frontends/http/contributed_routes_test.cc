@@ -28,6 +28,13 @@ class Provider final : public HttpRoutes {
     return stands_for ? stands_for(route, head) : HttpRewrite();
   }
 
+  std::string refusal(std::string_view route, HttpReply& reply, std::string_view text) const noexcept override {
+    if (!has_own_refusals) return {};
+    reply.content_type = "text/plain";
+    return cat(route, " ", reply.status, " ", text);
+  }
+
+  bool has_own_refusals = false;
   std::function<HttpRewrite(std::string_view route, const HttpHead& head)> stands_for;
 
   /// What it says to every request.
@@ -87,6 +94,27 @@ TEST_F(ContributedRoutesTest, MethodsOfAPathMayBelongToDifferentCategories) {
   std::string counted;
   for (const auto& [name, value] : test::RecordedMetrics(*frontend_).values()) counted += name + "\n";
   EXPECT_NE(counted.find("category=model-repository"), std::string::npos) << counted;
+}
+
+TEST_F(ContributedRoutesTest, ABodyThatIsTooLargeIsRefusedInTheRoutesOwnShape) {
+  host_.options().set_bytes("max_input_size", 64 * 1024);
+  host_.options().set_string("payload_too_large_status", "413");
+  Provider provider({{"/a", kHttpPost, "x.a"}});
+  provider.has_own_refusals = true;
+  start();
+  bring("a", provider);
+  const std::string head = "POST /a HTTP/1.1\r\nHost: x\r\n";
+  Reply told = client().ask(head + "Content-Length: 65537\r\n\r\n");
+  EXPECT_EQ(told.status, 413);
+  EXPECT_TRUE(told.body.starts_with("/a 413 request size of 65537 bytes exceeds")) << told.body;
+  EXPECT_EQ(told.header("content-type"), "text/plain");
+  told = client().ask(head + "Transfer-Encoding: chunked\r\n\r\n10001\r\n" + std::string(0x10001, ' '));
+  EXPECT_EQ(told.status, 413);
+  EXPECT_TRUE(told.body.starts_with("/a 413 chunked request exceeds")) << told.body;
+  // As all others are.
+  told = client().ask("POST /v2/models/probe/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 65537\r\n\r\n");
+  EXPECT_EQ(told.status, 413);
+  EXPECT_TRUE(told.body.starts_with("{\"error\":")) << told.body;
 }
 
 TEST_F(ContributedRoutesTest, AStreamThatIsCutOffIsCountedAndLogged) {

@@ -109,7 +109,7 @@ TEST_F(ServerTest, WhileTheServerExitsRunningCallsFinishAndNewOnesAreRefused) {
   EXPECT_EQ(frontend_->holding(), "");
 }
 
-TEST_F(ServerTest, AtTheDeadlineRunningCallsAreCancelled) {
+TEST_F(ServerTest, AtTheDeadlineRunningCallsAreCancelledAndTheirClientsTold) {
   for (bool exiting : {true, false}) {
     host_.gate().open();
     catalog_.set_exiting(false);
@@ -122,7 +122,10 @@ TEST_F(ServerTest, AtTheDeadlineRunningCallsAreCancelled) {
     catalog_.set_exiting(exiting);
     drain(in_ms(20));
     EXPECT_TRUE(held.wait_cancelled());
-    EXPECT_EQ(running.receive().status, 0);
+    const Reply told = running.receive();
+    expect_error(told, 503, "Server exiting: the request was not done when the drain timeout was over");
+    EXPECT_EQ(told.header("connection"), "close");
+    EXPECT_TRUE(running.closed_by_server());
     held.answer();
     stop();
     EXPECT_EQ(model.references(), 0);

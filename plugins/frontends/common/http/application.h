@@ -89,8 +89,8 @@ class Handler {
   /// The request is complete. \param verdict  what judge() made of it; its body may have come long after
   /// \returns the call, which owns itself; null: there is none any more, and the verdict was made a refusal
   virtual Call* make_call(const RequestHead& head, Verdict& verdict) = 0;
-  /// The request is refused because of who calls, as the verdict says: it may be given a body in the shape that clients of
-  /// this route expect.
+  /// The request is refused after it was judged (who calls, or the size of its body), as the verdict says: it may be given
+  /// an answer's body in the shape that clients of this route expect.
   virtual void on_refused(const RequestHead& /*head*/, Verdict& /*verdict*/) {}
   /// What the request is about, for the record.
   virtual void describe(const Verdict& /*verdict*/, CallReport& /*report*/) {}

@@ -73,6 +73,11 @@ void Connection::close() noexcept {
   worker_.remove(*this);
 }
 
+void Connection::end() noexcept {
+  if (state_ == State::kCall && !exchange_.writer().has_begun()) exchange_.give_up();
+  close();
+}
+
 // --- requests ---
 
 void Connection::advance() noexcept {
@@ -109,11 +114,16 @@ bool Connection::advance_head() {
   if (step == RequestReader::Step::kNeedMore) return false;
   const RequestHead& head = reader_.head();
   exchange_.writer().start(head, head.keep_alive && !worker_.exiting());
-  if (step == RequestReader::Step::kRefused) {
-    refuse();
+  const bool is_too_large = step == RequestReader::Step::kRefused && reader_.refusal().http_status == 413;
+  if (step == RequestReader::Step::kRefused && !is_too_large) {
+    refuse(false);
     return false;
   }
   request.judge();
+  if (is_too_large) {
+    refuse(true);
+    return false;
+  }
   const AccessPoint& access = worker_.server.access;
   return request.verdict().guarded && access.asks() ? ask_access(access) : begin_body();
 }
@@ -134,7 +144,7 @@ bool Connection::advance_body() {
       deadline_.await_progress();
       return !request.count_body();  // dropped: the reader is told at once
     case RequestReader::Step::kRefused:
-      refuse();
+      refuse(true);
       return false;
     default:
       start_call();
@@ -147,8 +157,7 @@ void Connection::start_call() {
   exchange_.run();
 }
 
-void Connection::refuse() {
-  const bool was_judged = state_ == State::kBody;
+void Connection::refuse(bool was_judged) {
   state_ = State::kCall;
   exchange_.refuse(was_judged);
 }

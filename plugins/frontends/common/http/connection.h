@@ -40,6 +40,8 @@ class Connection final : public Posted, public std::enable_shared_from_this<Conn
   void close_soon() noexcept { exchange_.close_soon(); }
   /// At once; a running call learns that its client is gone.
   void close() noexcept;
+  /// The time for running calls is over: a client whose answer has not begun is told so before its connection is closed.
+  void end() noexcept;
 
   // --- its exchange ---
   /// Whether a request, or its first bytes, have come behind the present one.
@@ -71,7 +73,8 @@ class Connection final : public Posted, public std::enable_shared_from_this<Conn
   bool begin_body();
   bool advance_body();
   void start_call();
-  void refuse();
+  /// The request cannot be read. \param was_judged  its head could
+  void refuse(bool was_judged);
   // --- Watcher ---
   void on_ready(uint32_t events) noexcept override;
   /// Whether there is use and room for what the client sends.

@@ -6,6 +6,11 @@
 #include "frontends/common/http/serving_thread.h"
 
 namespace atl::frontends::http {
+namespace {
+
+constexpr std::string_view kGivenUp = "Server exiting: the request was not done when the drain timeout was over";
+
+}  // namespace
 
 Exchange::Exchange(Connection& connection, ServingThread& worker, RequestReader& reader, ClientSocket& socket,
                    ClientDeadline& deadline) noexcept
@@ -51,13 +56,18 @@ void Exchange::run() {
 
 void Exchange::refuse(bool was_judged) {
   const RequestRefusal refusal = reader_.refusal();
-  if (!was_judged) request_.verdict().category = RequestCounters::kUnjudged;
+  const bool is_too_large = refusal.http_status == 413;
+  const int status = is_too_large ? worker_.server.options.too_large_status : refusal.http_status;
+  Verdict& verdict = request_.verdict();
   is_running_ = true;
   writer_.stop_keeping_alive();
-  const bool is_too_large = refusal.http_status == 413;
-  answer_refusal(
-      {.http_status = is_too_large ? worker_.server.options.too_large_status : refusal.http_status},
-      refusal.text);
+  if (was_judged) {
+    verdict.refuse(status, refusal.text);
+    worker_.handler().on_refused(reader_.head(), verdict);
+  } else {
+    verdict.category = RequestCounters::kUnjudged;
+  }
+  answer_refusal({.http_status = status}, refusal.text);
 }
 
 void Exchange::answer_refusal(ReplyHead head, std::string_view text) noexcept {
@@ -155,6 +165,15 @@ void Exchange::finish() noexcept {
   request_.end();
   is_running_ = false;
   connection_.on_answered();
+}
+
+void Exchange::give_up() noexcept {
+  if (!is_running_) return;
+  if (Call* call = std::exchange(call_, nullptr); call != nullptr) call->on_gone();
+  writer_.stop_keeping_alive();
+  ReplyHead head{.http_status = 503};
+  std::string body = worker_.server.application.refusal_body(kGivenUp, head);
+  answer_text(head, std::move(body));
 }
 
 void Exchange::drop() noexcept {

@@ -61,8 +61,8 @@ bool IncomingRequest::count_body() noexcept {
 }
 
 void IncomingRequest::drop_body(const Status& reason) noexcept {
-  verdict_.http_status = http_status(reason.code());
-  verdict_.text = reason.message();
+  verdict_.refuse(http_status(reason.code()), reason.message());
+  worker_.handler().on_refused(reader_.head(), verdict_);
   verdict_.extra = cat("Retry-After: ", RequestCharge::kRetryAfterMs / 1000, "\r\n");
   reader_.body() = {};
   charge_.release();

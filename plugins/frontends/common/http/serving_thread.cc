@@ -85,7 +85,7 @@ void ServingThread::close_connections() {
   if (!thread_.joinable()) return closed_.store(true, std::memory_order_release);  // it was never started
   run([this] {
     stage_ = Stage::kExiting;
-    while (!connections_.empty()) connections_.back()->close();
+    while (!connections_.empty()) connections_.back()->end();
     closed_.store(true, std::memory_order_release);
   });
 }
@@ -175,7 +175,7 @@ void ServingThread::on_time() noexcept {
     for_each_connection([](Connection& connection) { connection.close_soon(); });
   for_each_connection([&](Connection& connection) {
     if (over) {
-      connection.close();
+      connection.end();
     } else {
       connection.tick(now);
     }

@@ -173,8 +173,8 @@ class HttpRoutes {
   virtual void handle(std::string_view route, HttpExchange& exchange) noexcept = 0;
 
   // --- since minor 1 ---
-  /// The body of a refusal that access control gives before handle() is called, in the shape in which clients of
-  /// the route expect errors. [request]
+  /// The body of a refusal that comes before handle() is called, because of who calls or because the request's body is
+  /// too large, in the shape in which clients of the route expect errors. [request]
   /// \param reply  has the status; its content type, a constant text, may be set
   /// \returns empty: the frontend's own shape, {"error":"..."}
   virtual std::string refusal(std::string_view route, HttpReply& reply,
