@@ -28,7 +28,8 @@ class Provider final : public HttpRoutes {
     return stands_for ? stands_for(route, head) : HttpRewrite();
   }
 
-  std::string refusal(std::string_view route, HttpReply& reply, std::string_view text) const noexcept override {
+  std::string refusal(std::string_view route, HttpReply& reply,
+                      std::string_view text) const noexcept override {
     if (!has_own_refusals) return {};
     reply.content_type = "text/plain";
     return cat(route, " ", reply.status, " ", text);

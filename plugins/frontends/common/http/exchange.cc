@@ -8,7 +8,8 @@
 namespace atl::frontends::http {
 namespace {
 
-constexpr std::string_view kGivenUp = "Server exiting: the request was not done when the drain timeout was over";
+constexpr std::string_view kGivenUp =
+    "Server exiting: the request was not done when the drain timeout was over";
 
 }  // namespace
 
