@@ -23,26 +23,6 @@ std::string lower(std::string_view text) {
   return made;
 }
 
-/// "localhost" of "localhost:8000", "::1" of "[::1]:8000"; empty: it is neither.
-std::string_view host_of(std::string_view header) {
-  std::string_view rest;
-  std::string_view host;
-  if (header.starts_with('[')) {
-    const size_t end = header.find(']');
-    if (end == std::string_view::npos) return {};
-    host = header.substr(1, end - 1);
-    rest = header.substr(end + 1);
-  } else {
-    const size_t colon = std::min(header.find(':'), header.size());
-    host = header.substr(0, colon);
-    rest = header.substr(colon);
-  }
-  if (rest.empty()) return host;
-  const bool is_port = rest.front() == ':' && rest.size() > 1 && rest.size() <= 6 &&
-                       rest.find_first_not_of("0123456789", 1) == std::string_view::npos;
-  return is_port ? host : std::string_view();
-}
-
 bool contains(const std::vector<std::string>& list, std::string_view text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
@@ -50,7 +30,7 @@ bool contains(const std::vector<std::string>& list, std::string_view text) {
 }  // namespace
 
 bool is_allowed_host(std::string_view header, const std::vector<std::string>& allowed) {
-  const std::string_view host = host_of(header);
+  const std::string_view host = host_without_port(header);
   return !host.empty() && contains(allowed, lower(host));
 }
 

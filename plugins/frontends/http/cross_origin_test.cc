@@ -50,6 +50,28 @@ TEST_F(CrossOriginTest, AnswersAndErrorsMayBeRead) {
   EXPECT_FALSE(reply.headers.contains("vary"));
 }
 
+TEST_F(CrossOriginTest, OtherPagesChangeNothing) {
+  start_for({"https://app.example"});
+  auto ask = [this](const char* path, const std::string& headers, const char* method = "POST") {
+    return client().ask(cat(method, " ", path, " HTTP/1.1\r\n", headers, "Content-Length: 0\r\n\r\n"));
+  };
+  const std::string own = "Host: 127.0.0.1:8000\r\n";
+  for (const char* path : {"/v2/repository/models/probe/load", "/v2/repository/models/probe/unload",
+                           "/v2/systemsharedmemory/unregister", "/v2/trace/setting", "/v2/logging"}) {
+    expect_error(ask(path, own + "Origin: http://evil.example\r\n"), 403,
+                 "a web page of another origin may not make this call; its origin would have to stand in "
+                 "cors_allowed_origins");
+    EXPECT_EQ(ask(path, own + "Origin: null\r\n").status, 403) << path;
+    EXPECT_EQ(ask(path, "Host: evil.example\r\nOrigin: http://evil.example\r\n").status, 403)
+        << path << ": whose name was made to point to this machine";
+    for (const char* allowed : {"", "Origin: http://127.0.0.1:8000\r\n", "Origin: https://app.example\r\n"})
+      EXPECT_NE(ask(path, own + allowed).status, 403) << path << " " << allowed;
+    EXPECT_NE(ask(path, "Host: localhost:8000\r\nOrigin: http://localhost:8000\r\n").status, 403) << path;
+  }
+  EXPECT_NE(ask("/v2/trace/setting", own + "Origin: http://evil.example\r\n", "GET").status, 403)
+      << "it only reads";
+}
+
 TEST_F(CrossOriginTest, OtherPagesAreAnsweredButNotAllowed) {
   start_for({"https://app.example"});
   const Reply reply = infer("probe", kPage);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "atoll/core/usable_cpus.h"
+#include "atoll/lib/http_origin.h"
 #include "frontends/common/routes/route_path.h"
 #include "frontends/common/sockets/thread_count.h"
 #include "frontends/common/tls/certificates.h"
@@ -45,6 +46,7 @@ Result<HttpSettings> read_settings(const Options& options) noexcept {
   HttpSettings settings;
   Result<ListenAddress> address = ListenAddress::parse(options.get_string("address"));
   if (!address.ok()) return std::move(address).status();
+  settings.is_loopback = is_loopback_host(address->host);
   settings.max_input_bytes = options.get_bytes("max_input_size");
   settings.server = {.name = "HTTP",
                      .thread_name = "http-",

@@ -17,6 +17,7 @@ namespace atl::frontends::http {
 
 struct HttpSettings {
   ServerOptions server;
+  bool is_loopback = false;      ///< it listens for this machine alone
   uint64_t max_input_bytes = 0;  ///< of a body, as it is sent and opened
   uint64_t max_stream_backlog_bytes = 0;
   std::string server_name;

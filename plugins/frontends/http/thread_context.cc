@@ -12,6 +12,7 @@
 #include "frontends/http/generate_call.h"
 #include "frontends/http/http_messages.h"
 #include "frontends/http/infer_call.h"
+#include "frontends/http/management/page_rule.h"
 #include "frontends/http/management_call.h"
 #include "frontends/http/management_endpoints.h"
 #include "frontends/http/pass_on_call.h"
@@ -104,6 +105,13 @@ void ThreadContext::judge_own(const RequestHead& head, Verdict& verdict) {
   // Where the request only stands for the call, the method is that of its own route.
   if (verdict.rewrite.path.empty() && !route.allows(head.method))
     refuse_method(verdict, route.allowed_methods());
+  refuse_page(head, verdict);
+}
+
+void ThreadContext::refuse_page(const RequestHead& head, Verdict& verdict) {
+  const std::string_view why =
+      page_refusal(head, *verdict.guarded, frontend.settings.server.cors, frontend.settings.is_loopback);
+  if (!why.empty() && verdict.http_status == 0) verdict.refuse(403, why);
 }
 
 void ThreadContext::judge_contributed(const ContributedRoute* route, const RequestHead& head,
@@ -125,6 +133,7 @@ void ThreadContext::judge_contributed(const ContributedRoute* route, const Reque
   verdict.names.assign(route->category.begin(), route->category.end());
   verdict.own_category = {verdict.names.data(), verdict.names.size()};
   if (!route->allows(head.method)) refuse_method(verdict, route->allowed_methods());
+  refuse_page(head, verdict);
 }
 
 Call* ThreadContext::make_contributed(const RequestHead& head, Verdict& verdict) {

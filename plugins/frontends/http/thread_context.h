@@ -45,7 +45,9 @@ class ThreadContext final : public Handler {
   /// Whether the option only_routes lists the path.
   bool answers(std::string_view path) const noexcept;
   /// Of a path that is not of the frontend's own table. \param route  null: nor of another plugin's
-  static void judge_contributed(const ContributedRoute* route, const RequestHead& head, Verdict& verdict);
+  void judge_contributed(const ContributedRoute* route, const RequestHead& head, Verdict& verdict);
+  /// Where page_refusal() says so.
+  void refuse_page(const RequestHead& head, Verdict& verdict);
   /// \returns whether the request stands for a call of the frontend's own: the head and the route are that call's then
   bool rewrite(const ContributedRoute& route, RequestHead& head, Verdict& verdict);
   void judge_own(const RequestHead& head, Verdict& verdict);

@@ -73,9 +73,9 @@ void Connection::close() noexcept {
   worker_.remove(*this);
 }
 
-void Connection::end() noexcept {
-  if (state_ == State::kCall && !exchange_.writer().has_begun()) exchange_.give_up();
-  close();
+void Connection::end(Exchange::Ending ending) noexcept {
+  if (state_ == State::kCall) exchange_.end_call(ending);
+  if (ending == Exchange::Ending::kNow) close();
 }
 
 // --- requests ---

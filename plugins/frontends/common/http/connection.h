@@ -36,12 +36,10 @@ class Connection final : public Posted, public std::enable_shared_from_this<Conn
   void tick(int64_t now_ns) noexcept;
   /// The worker exits or leaves. Exiting: closes it now if no call runs, else after the present answer.
   void drain() noexcept;
-  /// It will be closed soon; a running call learns of it.
-  void close_soon() noexcept { exchange_.close_soon(); }
+  /// A drain ends: it will be closed soon, or is closed now, and whoever waits for an answer is told.
+  void end(Exchange::Ending ending) noexcept;
   /// At once; a running call learns that its client is gone.
   void close() noexcept;
-  /// The time for running calls is over: a client whose answer has not begun is told so before its connection is closed.
-  void end() noexcept;
 
   // --- its exchange ---
   /// Whether a request, or its first bytes, have come behind the present one.

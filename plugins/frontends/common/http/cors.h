@@ -29,9 +29,10 @@ class CorsPolicy {
   /// \returns whether the request is a preflight of an origin that may call: it is answered with these lines alone
   bool judge(const RequestHead& head, std::string* lines) const;
 
- private:
+  /// Whether pages of the origin may call, be they of another one than the server's. \param origin  as browsers send it
   bool allows(std::string_view origin) const noexcept;
 
+ private:
   bool allows_all_ = false;
   std::vector<std::string> origins_;
 };

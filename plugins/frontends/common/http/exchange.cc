@@ -168,8 +168,13 @@ void Exchange::finish() noexcept {
   connection_.on_answered();
 }
 
-void Exchange::give_up() noexcept {
+void Exchange::end_call(Ending ending) noexcept {
   if (!is_running_) return;
+  if (ending == Ending::kSoon) {
+    if (call_ != nullptr) call_->on_closing_soon();
+    return;
+  }
+  if (writer_.has_begun()) return;
   if (Call* call = std::exchange(call_, nullptr); call != nullptr) call->on_gone();
   writer_.stop_keeping_alive();
   ReplyHead head{.http_status = 503};

@@ -47,12 +47,10 @@ class Exchange final : public Channel {
   void write() noexcept;
   /// The connection is closed; the call learns that its client is gone.
   void drop() noexcept;
-  /// The answer, which has not begun, is not waited for any longer: the call learns that its client is gone, and the client why.
-  void give_up() noexcept;
-  /// It will be closed soon.
-  void close_soon() noexcept {
-    if (is_running_ && call_ != nullptr) call_->on_closing_soon();
-  }
+  enum class Ending { kSoon, kNow };
+  /// The server's drain ends a running call. kSoon: it learns that its connection will be closed. kNow: an answer that has not
+  /// begun is not waited for any longer; the call learns that its client is gone, and the client why.
+  void end_call(Ending ending) noexcept;
 
   // --- Channel ---
   const RequestHead& head() const noexcept override { return reader_.head(); }

@@ -85,7 +85,7 @@ void ServingThread::close_connections() {
   if (!thread_.joinable()) return closed_.store(true, std::memory_order_release);  // it was never started
   run([this] {
     stage_ = Stage::kExiting;
-    while (!connections_.empty()) connections_.back()->end();
+    while (!connections_.empty()) connections_.back()->end(Exchange::Ending::kNow);
     closed_.store(true, std::memory_order_release);
   });
 }
@@ -172,10 +172,10 @@ void ServingThread::on_time() noexcept {
   }
   const bool over = stage() != Stage::kServing && now >= drain_deadline_ns_;
   if (stage() != Stage::kServing && now >= last_words_ns_ && !std::exchange(has_cancelled_streams_, true))
-    for_each_connection([](Connection& connection) { connection.close_soon(); });
+    for_each_connection([](Connection& connection) { connection.end(Exchange::Ending::kSoon); });
   for_each_connection([&](Connection& connection) {
     if (over) {
-      connection.end();
+      connection.end(Exchange::Ending::kNow);
     } else {
       connection.tick(now);
     }
