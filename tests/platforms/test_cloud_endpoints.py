@@ -86,7 +86,7 @@ def test_sagemaker_with_several_models(repository):
             assert told.status == status, told.text
             if status == 400:
                 assert told.json() == {"error": "the request names no model, and there is no default: the repositories have 2 models; "
-                                                "set the option default_model"}
+                                                "set the option default_model, or SAGEMAKER_TRITON_DEFAULT_MODEL_NAME of tritonserver's environment"}
 
 
 def test_sagemaker_before_the_server_is_ready(repository):

@@ -4,6 +4,8 @@ finds must be of the whole server, with one model as with 10,000."""
 
 import concurrent.futures
 import contextlib
+import gzip
+import itertools
 import json
 import re
 
@@ -74,6 +76,17 @@ def test_it_sees_what_waits_whatever_the_number_of_models(tmp_path, count):
                 one.result()
         for path in ("/metrics/summary", "/metrics"):
             eventually(lambda path=path: seen(path) == (0, 0))
+
+
+def test_the_page_is_compressed_where_that_is_asked_for(tmp_path):
+    models.write_model(tmp_path, "m", models.identity_config("m"))
+    with Server(tmp_path, "plugin.metrics.inference_port=true") as server:
+        server.wait_ready()
+        for address, path in itertools.product((server.http_address, server.metrics_address), ("/metrics", "/metrics/summary")):
+            page = call("GET", f"http://{address}{path}", headers={"Accept-Encoding": "gzip"})
+            assert page.headers["Content-Encoding"] == "gzip", (address, path)
+            assert b"\natoll_requests_waiting 0\n" in gzip.decompress(page.body)
+            assert call("GET", f"http://{address}{path}").headers["Content-Encoding"] is None
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """When tritonserver opens its ports: platforms whose probe only tries a port send requests as soon as it is open."""
 
 import contextlib
+import signal
 import socket
 import sys
 import threading
@@ -45,9 +46,9 @@ def held(tmp_path):
     return tmp_path / "models", gate
 
 
-def start(repository, addresses, *flags):
+def start(repository, addresses, *flags, environment=None):
     ports = [f"--{name}-port={address.rsplit(':', 1)[1]}" for name, address in zip(("http", "grpc", "metrics"), addresses)]
-    return Launched(repository, *ports, *flags, grpc=False, environment=INTERPRETER)
+    return Launched(repository, *ports, *flags, grpc=False, environment=INTERPRETER | (environment or {}))
 
 
 def infer(address):
@@ -97,6 +98,19 @@ def test_it_can_be_ended_before_they_open(held):
         server.wait_active()
         gate.touch()
         assert server.stop() == 0
+
+
+def test_one_that_is_told_to_end_while_models_load_opens_none(held, grpc_frontend):
+    """A probe would take it for ready."""
+    repository, gate = held
+    with start(repository, ["127.0.0.1:0"] * 3, environment={"ATOLL__PLUGIN__GRPC__USE": grpc_frontend}) as server:
+        server.wait_active()
+        server.process.send_signal(signal.SIGTERM)
+        server.wait_logged("draining for at most")
+        gate.touch()
+        assert server.process.wait(60) == 0
+        server.wait_logged("start-up: 1 models loaded")
+        assert "Started" not in server.log
 
 
 def test_the_address_is_taken_from_the_beginning(held):

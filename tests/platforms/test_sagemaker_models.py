@@ -31,10 +31,15 @@ def folder(tmp_path):
 
 
 @pytest.fixture(params=["false", "true"])
-def server(folder, tmp_path, request):
+def namespacing(request):
+    return request.param
+
+
+@pytest.fixture
+def server(folder, tmp_path, namespacing):
     """With and without namespaces, which let models of one name in several archives be served."""
     (tmp_path / "none").mkdir()
-    with Launched(tmp_path / "none", f"--model-namespacing={request.param}", "--allow-sagemaker=true", "--sagemaker-port=0", "--model-control-mode=explicit",
+    with Launched(tmp_path / "none", f"--model-namespacing={namespacing}", "--allow-sagemaker=true", "--sagemaker-port=0", "--model-control-mode=explicit",
                   environment={"SAGEMAKER_MULTI_MODEL": "true",
                                "ATOLL__PLUGIN__SAGEMAKER__MODELS_DIRECTORY": str(folder),
                                "ATOLL__PLUGIN__PYTHON__INTERPRETER": sys.executable}) as running:
@@ -89,17 +94,54 @@ def test_the_model_has_the_name_that_clients_know(server, folder):
     assert list(listed(server)) == ["aaa"]
 
 
-def test_an_ensemble_goes_with_its_members(server, folder):
-    tensors = models.tensor_config("input", "INPUT0", "TYPE_FP32", [-1]) + models.tensor_config("output", "OUTPUT0", "TYPE_FP32", [-1])
+def unpack_ensemble(folder, name, datatype="TYPE_FP32"):
+    tensors = models.tensor_config("input", "INPUT0", datatype, [-1]) + models.tensor_config("output", "OUTPUT0", datatype, [-1])
     step = 'step [ { model_name: "part" model_version: -1 input_map { key: "INPUT0" value: "INPUT0" } output_map { key: "OUTPUT0" value: "OUTPUT0" } } ]'
-    url = unpack(folder, "aaa", "part")
-    unpack(folder, "aaa", "whole", f'platform: "ensemble" {tensors} ensemble_scheduling {{ {step} }}')
-    assert load(server, "aaa", url).status == 200
-    check_inference(f"{server.place}/models/aaa/invoke", SAGEMAKER)
-    assert call("DELETE", f"{server.place}/models/aaa").status == 200
+    unpack(folder, name, "part")
+    return unpack(folder, name, "whole", f'platform: "ensemble" {tensors} ensemble_scheduling {{ {step} }}')
+
+
+def states(server):
+    """Of all models that the server knows of: what the index says beside the name."""
     index = call("POST", place_of(server, "http") + "/v2/repository/index", b"{}")
     assert index.status == 200, index.text
-    assert all(entry.get("state") in (None, "UNAVAILABLE") for entry in index.json()), index.text
+    return {entry["name"]: entry.get("state") for entry in index.json()}
+
+
+def test_an_ensemble_goes_with_its_members(server, folder):
+    assert load(server, "aaa", unpack_ensemble(folder, "aaa")).status == 200
+    check_inference(f"{server.place}/models/aaa/invoke", SAGEMAKER)
+    assert call("DELETE", f"{server.place}/models/aaa").status == 200
+    assert set(states(server).values()) <= {None, "UNAVAILABLE"}, states(server)
+
+
+def test_a_member_is_that_of_its_own_archive(server, folder, namespacing):
+    """Or it is not loaded: it would be answered by another archive's."""
+    assert load(server, "aaa", unpack_ensemble(folder, "aaa")).status == 200
+    told = load(server, "bbb", unpack_ensemble(folder, "bbb"))
+    if namespacing == "true":
+        assert told.status == 200, told.text
+        assert call("DELETE", f"{server.place}/models/aaa").status == 200
+        check_inference(f"{server.place}/models/bbb/invoke", SAGEMAKER)
+    else:
+        assert told.status == 400 and "has a member 'part', and a model of this name is loaded: set namespacing = true" in told.text
+        check_inference(f"{server.place}/models/aaa/invoke", SAGEMAKER)
+
+
+def test_an_ensemble_that_cannot_be_loaded_takes_its_members_along(server, folder):
+    told = load(server, "aaa", unpack_ensemble(folder, "aaa", "TYPE_INT32"))
+    assert told.status == 400, told.text
+    assert call("DELETE", f"{server.place}/models/aaa").status == 404
+    assert states(server) == {}, "neither memory nor a name is taken"
+    assert load(server, "bbb", unpack_ensemble(folder, "bbb")).status == 200
+    check_inference(f"{server.place}/models/bbb/invoke", SAGEMAKER)
+
+
+def test_a_target_in_a_folder_has_the_name_that_sagemaker_gives_it(server, folder):
+    """Such a key of S3 cannot be a model's name."""
+    assert load(server, "aaa", unpack(folder, "aaa"), **{TARGET: "team/bert.tar.gz"}).status == 200
+    assert states(server) == {"aaa": "READY"}
+    check_inference(f"{server.place}/models/aaa/invoke", SAGEMAKER)
 
 
 def test_a_load_that_fails_leaves_nothing(server, folder, tmp_path):
@@ -109,14 +151,17 @@ def test_a_load_that_fails_leaves_nothing(server, folder, tmp_path):
                                     ("ccc", folder / "ccc", 400, "No such file"), ("ddd", "/proc/self", 400, "does not lie below")):
         told = load(server, name, url)
         assert told.status == status and text in told.json()["error"], told.text
-    assert listed(server) == {}
+        assert told.headers["Content-Type"] == "application/json"
+    assert listed(server) == {} == states(server)
+    assert call("GET", place_of(server, "http") + "/v2/health/ready").status == 200
     assert call("GET", f"{server.place}/ping").status == 200, "a model that fails is no reason to replace the container"
     (broken / "config.pbtxt").write_text(models.identity_config("x").replace('name: "x" ', ""))
     assert load(server, "aaa", broken).status == 200
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"model_name": "a"}', b'{"model_name": "", "url": "/a"}', b'{"model_name": 1, "url": "/a"}',
-                                  b'{"model_name": "%s", "url": "/a"}' % (b"a" * 256), b"[" * 100000])
+                                  b'{"model_name": "%s", "url": "/a"}' % (b"a" * 256), b'{"model_name": "a\\nb", "url": "/a"}',
+                                  b'{"model_name": "a/b", "url": "/a"}', b"[" * 100000])
 def test_requests_that_say_too_little(server, body):
     told = call("POST", f"{server.place}/models", body)
     assert told.status == 400 and told.json()["error"], told.text

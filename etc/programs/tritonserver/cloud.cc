@@ -46,6 +46,9 @@ Status set_sagemaker(LaunchOptions& options, const LaunchContext& context) {
     Result<int64_t> low = parse_integer(ends[0]), high = parse_integer(ends[1]);
     if (!low.ok()) return low.status().clone();
     if (!high.ok()) return high.status().clone();
+    if (*low > *high)
+      return invalid_argument(kFlag, ": found '", options.sagemaker_ports,
+                              "', expected the lower port first");
     if (port < *low || port > *high) {
       return invalid_argument("--sagemaker-port: found ", port, ", expected a port from ", *low, " to ",
                               *high, ", as ", kFlag, " says");
@@ -53,12 +56,17 @@ Status set_sagemaker(LaunchOptions& options, const LaunchContext& context) {
   }
   endpoint.default_model = variable(context, "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME");
   std::vector<std::string> paths = {"/ping", "/invocations"};
-  if (lower(variable(context, "SAGEMAKER_MULTI_MODEL")) == "true") {
+  const std::string multi = lower(variable(context, "SAGEMAKER_MULTI_MODEL"));
+  if (!multi.empty() && multi != "true" && multi != "false")
+    return invalid_argument("SAGEMAKER_MULTI_MODEL: found '", multi, "', expected true or false");
+  if (multi == "true") {
     if (options.control_mode != "explicit") {
       options.refuse(
           "SAGEMAKER_MULTI_MODEL=true is not served: SageMaker loads the models, which needs --model-control-mode=explicit");
     }
     options.keys.set("plugin.sagemaker.multi_model", true);
+    // Archives may have members of one name.
+    if (!options.namespacing) options.namespacing = true;
     paths.insert(paths.end(), {"/models", "/models/*"});
   }
   add_endpoint(options, "sagemaker", endpoint, port, std::move(paths));
@@ -80,6 +88,11 @@ Status set_vertex_ai(LaunchOptions& options, const LaunchContext& context) {
               predict = variable(context, "AIP_PREDICT_ROUTE");
   if (health.empty()) health = kHealthRoute;
   if (predict.empty()) predict = kPredictRoute;
+  for (const auto& [name, route] :
+       {std::pair("AIP_HEALTH_ROUTE", &health), {"AIP_PREDICT_ROUTE", &predict}}) {
+    if (!route->starts_with('/'))
+      return invalid_argument(name, ": found '", *route, "', expected a path such as /health");
+  }
   options.keys.set("plugin.vertex_ai.health_route", health);
   options.keys.set("plugin.vertex_ai.predict_route", predict);
   add_endpoint(options, "vertex_ai", endpoint, port, {health, predict});
@@ -99,6 +112,10 @@ void read_cloud_environment(LaunchOptions& options, const LaunchContext& context
   const std::string storage = variable(context, "AIP_STORAGE_URI");
   if (*options.vertex_ai.allowed && options.repositories.empty() && !storage.empty())
     options.repositories.push_back(storage);
+  if (*options.vertex_ai.allowed && options.repositories.empty())
+    options.repository_hint = ", or AIP_STORAGE_URI of the environment,";
+  if (!storage.empty() && options.repositories == std::vector<std::string>{storage})
+    options.repository_source = "AIP_STORAGE_URI";
 }
 
 Status set_clouds(LaunchOptions& options, const LaunchContext& context) {

@@ -36,6 +36,11 @@ TEST(Cloud, SageMakerHasAnAddressOfItsOwn) {
               HasSubstr("--sagemaker-safe-port-range: found '9', expected <integer>-<integer>"));
   EXPECT_THAT(fixture.serve({"--allow-sagemaker=1", "--sagemaker-port=65536"}).failure,
               HasSubstr("--sagemaker-port: found 65536, expected a port from 0 to 65535"));
+  EXPECT_THAT(fixture.serve({"--allow-sagemaker=1", "--sagemaker-safe-port-range=9000-8000"}).failure,
+              HasSubstr("--sagemaker-safe-port-range: found '9000-8000', expected the lower port first"));
+  fixture.environment["SAGEMAKER_MULTI_MODEL"] = "yes";
+  EXPECT_THAT(fixture.serve({"--allow-sagemaker=1"}).failure,
+              HasSubstr("SAGEMAKER_MULTI_MODEL: found 'yes', expected true or false"));
   fixture.environment["SAGEMAKER_MULTI_MODEL"] = "true";
   EXPECT_THAT(
       fixture.serve({"--allow-sagemaker=1"}).failure,
@@ -44,9 +49,24 @@ TEST(Cloud, SageMakerHasAnAddressOfItsOwn) {
   launch = fixture.serve({"--allow-sagemaker=1", "--model-control-mode=explicit"});
   EXPECT_THAT(
       launch.settings,
-      AllOf(Contains("plugin.sagemaker.multi_model=true"),
+      AllOf(Contains("plugin.sagemaker.multi_model=true"), Contains("plugin.models.namespacing=true"),
+            Contains("plugin.repository.namespacing=true"),
             Contains(
                 R"(plugin.http_sagemaker.only_routes=["/ping", "/invocations", "/models", "/models/*"])")));
+  launch =
+      fixture.serve({"--allow-sagemaker=1", "--model-control-mode=explicit", "--model-namespacing=false"});
+  EXPECT_THAT(launch.settings, Contains("plugin.models.namespacing=false"));
+}
+
+TEST(Cloud, WhatIsWrongIsNamedAsItWasGiven) {
+  LauncherFixture fixture;
+  fixture.add_plugin("frontends/vertex_ai");
+  fixture.environment = {{"AIP_MODE", "PREDICTION"}, {"AIP_HEALTH_ROUTE", "health"}};
+  EXPECT_THAT(fixture.serve({}).failure,
+              HasSubstr("AIP_HEALTH_ROUTE: found 'health', expected a path such as /health"));
+  fixture.environment = {{"AIP_MODE", "PREDICTION"}};
+  EXPECT_THAT(fixture.run({}).failure,
+              HasSubstr("--model-repository, or AIP_STORAGE_URI of the environment, must be specified"));
 }
 
 TEST(Cloud, VertexAiIsWhatTheEnvironmentSays) {
@@ -77,7 +97,7 @@ TEST(Cloud, AStorageOfTheEnvironmentIsTheRepositoryIfNoneIsNamed) {
   LauncherFixture fixture;
   fixture.add_plugin("frontends/vertex_ai");
   fixture.environment = {{"AIP_MODE", "PREDICTION"}, {"AIP_STORAGE_URI", "gs://bucket/models"}};
-  EXPECT_THAT(fixture.run({}).failure, HasSubstr("--model-repository=gs://bucket/models is not served"));
+  EXPECT_THAT(fixture.run({}).failure, HasSubstr("AIP_STORAGE_URI=gs://bucket/models is not served"));
   EXPECT_EQ(fixture.serve({}).failure, "") << "a flag names one";
 }
 

@@ -144,8 +144,7 @@ Status read_config_name(FlagUse& use) {
 Status read_namespacing(FlagUse& use) {
   auto on = parse_bool(use.value);
   if (!on.ok()) return std::move(on).status();
-  use.options.keys.set("plugin.models.namespacing", *on);
-  use.options.keys.set("plugin.repository.namespacing", *on);
+  use.options.namespacing = *on;
   return {};
 }
 
@@ -229,7 +228,7 @@ constexpr Flag kServerFlags[] = {
      "How often loading a model is tried again after a failure, 0 to 100. Default: 0.",
      sets("plugin.models.load_retry_count", ValueType::kInteger, 0, 100)},
     {Group::kRepository, "model-namespacing", "<boolean>",
-     "Whether models of one name may be in several repositories. Default: false.",
+     "Whether models of one name may be in several repositories. Default: false; true for a multi-model endpoint of SageMaker.",
      read_by(read_namespacing, "plugin.models.namespacing, plugin.repository.namespacing")},
     {Group::kRepository, "enable-peer-access", "<boolean>",
      "Whether GPUs may read each other's memory. Default: true.",

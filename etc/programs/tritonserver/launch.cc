@@ -302,7 +302,7 @@ void set_stores(LaunchOptions& options, const LaunchContext& context) {
     for (std::string_view scheme : {"gs://", "as://"}) {
       if (!path.starts_with(scheme)) continue;
       options.refuse(
-          "--model-repository=", path,
+          options.repository_source, "=", path,
           " is not served: of object stores only those are that speak S3 (s3://); mount or copy it");
     }
   }
@@ -315,7 +315,12 @@ void set_stores(LaunchOptions& options, const LaunchContext& context) {
 }
 
 Status set_repositories(LaunchOptions& options) {
-  if (options.repositories.empty()) return invalid_argument("--model-repository must be specified");
+  if (options.namespacing) {
+    options.keys.set("plugin.models.namespacing", *options.namespacing);
+    options.keys.set("plugin.repository.namespacing", *options.namespacing);
+  }
+  if (options.repositories.empty())
+    return invalid_argument("--model-repository", options.repository_hint, " must be specified");
   if (options.follows_links) options.keys.set("plugin.repository.follow_links", true);
   if (!options.exit_on_error) {
     options.keys.set("plugin.repository.allow_missing_paths", true);

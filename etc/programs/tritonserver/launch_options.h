@@ -59,10 +59,13 @@ struct LaunchOptions {
   std::vector<std::string> refusals;  ///< flags that are not served, each with the reason
 
   std::vector<std::string> repositories;
+  std::string_view repository_source = "--model-repository";  ///< what names them
+  std::string_view repository_hint;                           ///< what else may, of which nothing came
   bool exit_on_error = true;
   bool follows_links = true;
-  bool passes_environment = true;  ///< to Python models
-  bool opens_early = false;        ///< its ports, before the models of the start are decided
+  bool passes_environment = true;   ///< to Python models
+  std::optional<bool> namespacing;  ///< null: no flag says it
+  bool opens_early = false;         ///< its ports, before the models of the start are decided
   std::string control_mode = "none";
   int64_t poll_seconds = 15;
   std::vector<std::string> load_models;

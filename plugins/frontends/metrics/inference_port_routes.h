@@ -30,7 +30,7 @@ class InferencePortRoutes final : public HttpRoutes {
   void handle(std::string_view route, HttpExchange& exchange) noexcept override;
 
  private:
-  void answer(HttpExchange& exchange, const PageRequest& wanted) noexcept;
+  void answer(HttpExchange& exchange, const PageRequest& wanted, http::Encoding encoding) noexcept;
 
   Host& host_;
   const MakePage page_;

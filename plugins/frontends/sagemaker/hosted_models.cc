@@ -14,6 +14,7 @@
 #include "atoll/lib/json_writer.h"
 #include "atoll/models/model.h"
 #include "atoll/models/model_control.h"
+#include "atoll/models/model_identifier.h"
 #include "atoll/models/repository_paths.h"
 #include "frontends/common/json/json_depth.h"
 #include "frontends/sagemaker/model_folder.h"
@@ -55,6 +56,28 @@ std::string target_of(const HttpExchange& exchange) {
   return values.empty() ? std::string() : std::string(values.front());
 }
 
+/// Whether a model can have the name, and the path of a call can name it.
+bool is_name(std::string_view text) noexcept {
+  const auto is_wrong = [](unsigned char c) { return c < ' ' || c == 0x7F || c == '/' || c == '\\'; };
+  return !text.empty() && text.size() < 256 && text != "." && text != ".." &&
+         std::none_of(text.begin(), text.end(), is_wrong);
+}
+
+/// Whether a model of the name is served under an identifier, as the catalog's option `namespacing` has it.
+bool is_in_namespace(const ModelCatalog& catalog, std::string_view name) {
+  Result<std::vector<ModelStatistics>> found = catalog.statistics(name, ModelCatalog::kLatest);
+  return found.ok() && std::any_of(found->begin(), found->end(),
+                                   [](const ModelStatistics& one) { return is_model_identifier(one.name); });
+}
+
+/// Sorted.
+std::vector<std::string> members_in(const ModelFolder& folder) {
+  std::error_code ignored;
+  std::vector<std::string> names = folders_in(folder.repository, ignored);
+  std::erase(names, folder.directory);
+  return names;
+}
+
 /// Errors: INVALID_ARGUMENT it is missing, no text, empty, or too long to be kept.
 Result<std::string> text_member(const CheckedDocument& document, const char* name, size_t most) {
   const auto found = document.FindMember(name);
@@ -83,8 +106,8 @@ OpenExchange::~OpenExchange() {
 }
 
 void OpenExchange::answer(int status, std::string json) noexcept {
-  std::exchange(exchange_, nullptr)
-      ->answer({.status = status, .content_type = json.empty() ? "" : "application/json"}, std::move(json));
+  const std::string_view type = json.empty() ? "" : "application/json";
+  std::exchange(exchange_, nullptr)->answer({.status = status, .content_type = type}, std::move(json));
 }
 
 void OpenExchange::fail(int status, std::string_view text) noexcept {
@@ -185,10 +208,10 @@ void HostedModels::load(HttpExchange& exchange) {
   if (!name.ok()) return open->fail(name.status());
   Result<std::string> url = text_member(document, "url", 1024);
   if (!url.ok()) return open->fail(url.status());
+  if (!is_name(*name)) return open->fail(400, "'model_name' has a slash or a control character");
   Order order{std::move(name).value(), target_of(exchange), std::move(url).value(), {}, {}};
-  if (order.model.empty()) order.model = order.name;
-  if (order.model.size() >= 256)
-    return open->fail(400, cat("header ", kTargetHeader, " is longer than 255 bytes"));
+  // The target is a key of S3, and may lie in folders there.
+  if (!is_name(order.model)) order.model = order.name;
   if (!model_of(order.name).empty())
     return open->fail(409, cat("model '", order.name, "' is loaded already"));
   if (!begin(order.name)) return open->fail(409, cat("model '", order.name, "' is being loaded or unloaded"));
@@ -210,10 +233,12 @@ void HostedModels::add_repository(Order order, Exchange exchange) {
     failure = std::move(control).status();
   } else {
     order.repository = folder->repository.string();
+    order.members = members_in(*folder);
     const NamedDirectory named{folder->directory, order.model};
     failure = order.repository.size() >= 1024
                   ? invalid_argument("url '", order.url, "' leads to a path that is too long")
-                  : (*paths)->add(order.repository, {&named, 1});
+                  : check_members(order);
+    if (failure.ok()) failure = (*paths)->add(order.repository, {&named, 1});
   }
   if (!failure.ok()) {
     end(order.name);
@@ -234,12 +259,49 @@ void HostedModels::loaded(const Order& order, const Status& status, const Exchan
     end(order.name);
     return exchange->answer(200);
   }
-  // The files are SageMaker's, which deletes them: nothing of a load that failed stays.
-  on_worker([this, order, exchange, failure = status.clone()] {
-    remove_repository(order.repository);
-    end(order.name);
-    exchange->fail(failure);
+  // The files are SageMaker's, which deletes them: nothing of a load that failed stays. When it is answered, the memory of
+  // members that could be loaded is free.
+  on_worker([this, order, exchange, failure = std::make_shared<Status>(status.clone())] {
+    unload_all(order);
+    await_end(order, host_.clock().now_ns() + kUnloadNs, [this, order, exchange, failure] {
+      remove_repository(order.repository);
+      end(order.name);
+      exchange->fail(*failure);
+    });
   });
+}
+
+Status HostedModels::check_members(const Order& order) {
+  Result<Service<ModelCatalog>> catalog = host_.registry().find<ModelCatalog>();
+  if (!catalog.ok() || order.members.empty()) return {};
+  Result<std::vector<ModelIndexEntry>> index = (*catalog)->index(/*ready_only=*/false);
+  if (!index.ok()) return index.status().clone();
+  for (const ModelIndexEntry& entry : *index) {
+    if (entry.state.empty() || entry.state == "UNAVAILABLE") continue;
+    if (std::binary_search(order.members.begin(), order.members.end(), entry.name) &&
+        !is_in_namespace(**catalog, entry.name)) {
+      return invalid_argument(
+          "url '", order.url, "' has a member '", entry.name,
+          "', and a model of this name is loaded: set namespacing = true for [plugin.models] and "
+          "[plugin.repository], or --model-namespacing=true");
+    }
+  }
+  return {};
+}
+
+void HostedModels::unload_all(const Order& order) {
+  Result<Service<ModelControl>> control = host_.registry().find<ModelControl>();
+  Result<Service<ModelCatalog>> catalog = host_.registry().find<ModelCatalog>();
+  if (!control.ok() || !catalog.ok()) return;
+  const auto unload = [&](std::string model) {
+    (*control)->unload(std::move(model), {}, [](const Status&) {});
+  };
+  unload(order.model);
+  for (const std::string& member : order.members) {
+    unload(model_identifier_of(order.repository, member));
+    // Another archive may have a member of this name only where namespaces tell them apart.
+    if (!is_in_namespace(**catalog, member)) unload(member);
+  }
 }
 
 void HostedModels::remove_repository(const std::string& repository) {
@@ -282,8 +344,13 @@ void HostedModels::unload(const std::string& name, HttpExchange& exchange) {
                        }
                        on_worker([this, order, open]() mutable {
                          std::error_code ignored;
-                         order.folders = folders_in(order.repository, ignored);
-                         await_end(order, host_.clock().now_ns() + kUnloadNs, open);
+                         order.members = folders_in(order.repository, ignored);
+                         await_end(order, host_.clock().now_ns() + kUnloadNs, [this, order, open] {
+                           remove_repository(order.repository);
+                           forget(order.name);
+                           end(order.name);
+                           open->answer(200);
+                         });
                        });
                      });
 }
@@ -295,27 +362,25 @@ bool HostedModels::is_unloading(const Order& order) {
   return index.ok() && std::any_of(index->begin(), index->end(), [&](const ModelIndexEntry& entry) {
            return entry.state == "UNLOADING" &&
                   (entry.name == order.model ||
-                   std::binary_search(order.folders.begin(), order.folders.end(), entry.name));
+                   std::binary_search(order.members.begin(), order.members.end(), entry.name));
          });
 }
 
-void HostedModels::await_end(const Order& order, int64_t deadline_ns, const Exchange& exchange) {
-  on_worker([this, order, deadline_ns, exchange] {
+void HostedModels::await_end(const Order& order, int64_t deadline_ns, std::function<void()> ended) {
+  on_worker([this, order, deadline_ns, ended = std::move(ended)]() mutable {
     const bool is_open = is_unloading(order);
     const int64_t now_ns = host_.clock().now_ns();
     if (is_open && now_ns < deadline_ns) {
-      waits_->post_at(now_ns + kLookAgainNs, make_task([this, order, deadline_ns, exchange] {
-                        await_end(order, deadline_ns, exchange);
+      waits_->post_at(now_ns + kLookAgainNs,
+                      make_task([this, order, deadline_ns, ended = std::move(ended)]() mutable {
+                        await_end(order, deadline_ns, std::move(ended));
                       }));
       return;
     }
     if (is_open)
       host_.log().warning("model '", order.model,
                           "' still answers requests; SageMaker is told that it is unloaded");
-    remove_repository(order.repository);
-    forget(order.name);
-    end(order.name);
-    exchange->answer(200);
+    ended();
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -67,7 +68,7 @@ class HostedModels {
   };
   struct Order {
     std::string name, model, url, repository;
-    std::vector<std::string> folders;  ///< of the repository: names of members, if the model is an ensemble
+    std::vector<std::string> members;  ///< other models of the repository, which an ensemble has
   };
 
   void keep(const HostedModel& model);
@@ -76,8 +77,13 @@ class HostedModels {
   bool begin(const std::string& name);
   void end(const std::string& name);
   void add_repository(Order order, Exchange exchange);
+  /// Errors: INVALID_ARGUMENT a member has the name of another model, and no namespace tells them apart.
+  Status check_members(const Order& order);
   void loaded(const Order& order, const Status& status, const Exchange& exchange);
-  void await_end(const Order& order, int64_t deadline_ns, const Exchange& exchange);
+  /// Takes everything out of service that a load which failed has left.
+  void unload_all(const Order& order);
+  /// Calls `ended` on a worker when no version of the model and its members is being unloaded any more, or at the deadline.
+  void await_end(const Order& order, int64_t deadline_ns, std::function<void()> ended);
   void remove_repository(const std::string& repository);
   bool is_unloading(const Order& order);
   template <class Work>

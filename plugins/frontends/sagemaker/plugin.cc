@@ -15,6 +15,7 @@ namespace atl::frontends::sagemaker {
 namespace {
 
 constexpr std::string_view kBinaryType = "application/vnd.sagemaker-triton.binary+json;json-header-size=";
+constexpr std::string_view kHint = ", or SAGEMAKER_TRITON_DEFAULT_MODEL_NAME of tritonserver's environment";
 constexpr std::string_view kPing = "/ping";
 constexpr std::string_view kInvocations = "/invocations";
 constexpr std::string_view kModels = "/models";
@@ -47,7 +48,7 @@ class SageMaker final : public Plugin, public HttpRoutes {
   ~SageMaker() override = default;
 
   Status init() override {
-    inference_.emplace(kBinaryType, host_.options().get_string("default_model"));
+    inference_.emplace(kBinaryType, host_.options().get_string("default_model"), kHint);
     if (host_.options().get_bool("multi_model"))
       models_.emplace(host_, host_.options().get_string("models_directory"));
     return {};

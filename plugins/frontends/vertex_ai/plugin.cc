@@ -11,6 +11,7 @@ namespace atl::frontends::vertex_ai {
 namespace {
 
 constexpr std::string_view kBinaryType = "application/vnd.vertex-ai-triton.binary+json;json-header-size=";
+constexpr std::string_view kHint = ", or --vertex-ai-default-model of tritonserver";
 constexpr std::string_view kRedirectHeader = "x-vertex-ai-triton-redirect";
 
 constexpr OptionTable kOptions{
@@ -37,7 +38,7 @@ class VertexAi final : public Plugin, public HttpRoutes {
   Status init() override {
     health_ = host_.options().get_string("health_route");
     predict_ = host_.options().get_string("predict_route");
-    inference_.emplace(kBinaryType, host_.options().get_string("default_model"));
+    inference_.emplace(kBinaryType, host_.options().get_string("default_model"), kHint);
     return {};
   }
   Status start() override { return inference_->open(host_); }

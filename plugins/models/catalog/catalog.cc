@@ -232,6 +232,8 @@ void Catalog::unload_model(std::string model, bool with_members, std::function<v
 
 void Catalog::set_startup_complete() noexcept {
   lifecycle_.end_startup();
+  // A server that ends does not open its ports any more: a probe would take it for ready.
+  if (exiting()) return;
   startup_complete_.store(true, std::memory_order_release);
   if (!strict_readiness_.load(std::memory_order_relaxed)) return;
   const Unready found = unready();

@@ -375,6 +375,15 @@ TEST(Catalog, LenientReadinessLooksAtTheServerOnly) {
   EXPECT_TRUE(bench.catalog().ready());
 }
 
+TEST(Catalog, AServerThatEndsBeforeItsStartIsCompleteNeverSaysThatItIs) {
+  CatalogBench bench;
+  bench.host.events().publish(ServerStateChanged{ServerStateChanged::State::kDraining, 1});
+  bench.host.run_ready();
+  ASSERT_TRUE(bench.catalog().exiting());
+  bench.catalog().set_startup_complete();
+  EXPECT_FALSE(bench.plugin->startup().complete());
+}
+
 TEST(Catalog, ExitsWhenTheServerDrains) {
   CatalogBench bench;
   bench.put("member");

@@ -6,6 +6,7 @@
 
 #include "atoll/core/registry.h"
 #include "atoll/core/text.h"
+#include "atoll/lib/blanks.h"
 #include "atoll/lib/http_request.h"
 #include "atoll/models/model.h"
 #include "frontends/common/http/header_name.h"
@@ -19,8 +20,9 @@ std::string infer_path_of(const std::string& model) {
 
 }  // namespace
 
-RenamedInference::RenamedInference(std::string_view binary_type, const std::string& default_model)
-    : binary_type_(binary_type), infer_path_(infer_path_of(default_model)) {}
+RenamedInference::RenamedInference(std::string_view binary_type, const std::string& default_model,
+                                   std::string_view hint)
+    : binary_type_(binary_type), hint_(hint), infer_path_(infer_path_of(default_model)) {}
 
 std::string_view header_value(std::span<const HttpHeader> headers, std::string_view name) noexcept {
   const auto found = std::find_if(headers.begin(), headers.end(),
@@ -52,7 +54,15 @@ HttpRewrite RenamedInference::infer(std::span<const HttpHeader> headers) const {
 HttpRewrite RenamedInference::call(std::string path, std::span<const HttpHeader> headers) const {
   HttpRewrite rewrite{.path = std::move(path), .binary_type = binary_type_};
   const std::string_view type = header_value(headers, "content-type");
-  if (type.starts_with(binary_type_)) rewrite.json_length = type.substr(binary_type_.size());
+  // The type and its parameter, between which blanks may stand.
+  const size_t at = std::min(type.find(';'), type.size());
+  const size_t own = binary_type_.find(';');
+  std::string_view parameter = type.substr(at);
+  parameter.remove_prefix(std::min(parameter.find_first_not_of("; \t"), parameter.size()));
+  const std::string_view wanted = std::string_view(binary_type_).substr(own + 1);
+  if (without_blanks(type.substr(0, at)) == std::string_view(binary_type_).substr(0, own) &&
+      parameter.starts_with(wanted))
+    rewrite.json_length = parameter.substr(wanted.size());
   return rewrite;
 }
 
@@ -60,7 +70,7 @@ void RenamedInference::answer_without_model(HttpExchange& exchange) const {
   exchange.answer(
       {.status = 400, .content_type = "application/json"},
       cat(R"({"error":"the request names no model, and there is no default: the repositories have )", models_,
-          R"( models; set the option default_model"})"));
+          R"( models; set the option default_model)", hint_, R"("})"));
 }
 
 }  // namespace atl::frontends

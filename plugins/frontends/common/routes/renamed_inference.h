@@ -16,7 +16,9 @@ class RenamedInference {
  public:
   /// \param binary_type  content type of bodies with binary tensors, up to the bytes of their JSON
   /// \param default_model  empty: the only model of the repositories, if there is one only
-  RenamedInference(std::string_view binary_type, const std::string& default_model);
+  /// \param hint  how else that option is said, behind its name: " (...)"; a constant text
+  RenamedInference(std::string_view binary_type, const std::string& default_model,
+                   std::string_view hint = {});
 
   /// Looks for the only model if none is named. It may read the repositories. [control]
   /// Errors: there is no model catalog.
@@ -30,6 +32,7 @@ class RenamedInference {
 
  private:
   const std::string binary_type_;
+  const std::string_view hint_;
   std::string infer_path_;  ///< of the default model; empty: there is none
   size_t models_ = 0;       ///< found by open(), where none is named
 };

@@ -44,6 +44,15 @@ TEST_F(RenamedInferenceTest, TheBytesOfTheJsonStandInTheContentType) {
   EXPECT_EQ(inference.infer(binary).json_length, "12");
   EXPECT_EQ(inference.infer(json).json_length, "");
   EXPECT_EQ(inference.infer({}).json_length, "");
+  for (const auto& [type, length] :
+       {std::pair<std::string, std::string>("application/x.binary+json; json-header-size=12", "12"),
+        {"application/x.binary+json ;json-header-size=12", "12"},
+        {"application/x.binary+json", ""},
+        {"application/x.binary+json; other=1", ""},
+        {"application/x.binary+jsonx;json-header-size=12", ""}}) {
+    const std::vector<HttpHeader> headers = {{"content-type", type}};
+    EXPECT_EQ(inference.infer(headers).json_length, length) << type;
+  }
   EXPECT_EQ(inference.infer(json).binary_type, kType) << "of the answer, whatever was sent";
   EXPECT_EQ(inference.call("/v2/models/n/infer", binary).json_length, "12");
   EXPECT_EQ(inference.call("/v2", binary).path, "/v2");

@@ -18,17 +18,19 @@ struct Opening {
   }
 };
 
-/// Whether every model of the start has been loaded or has failed. A server without models has nothing to wait for.
-inline bool startup_is_over(Host& host) noexcept {
-  Result<Service<Startup>> startup = host.registry().find<Startup>();
-  return !startup.ok() || (*startup)->complete();
-}
-
 /// For the option open_after_startup.
 /// \param waits  what the option says \param opened  writes the line that the service has started
 inline Opening opening_of(Host& host, bool waits, std::function<void(int port)> opened) {
   if (!waits) return {.opened = std::move(opened)};
-  return {.is_due = [&host] { return startup_is_over(host); }, .opened = std::move(opened)};
+  // Every model of the start has been loaded or has failed. A server without models has nothing to wait for; one whose catalog
+  // is gone again ends, and a probe would take an open port for readiness.
+  auto startup_is_over = [&host, had_catalog = false]() mutable {
+    Result<Service<Startup>> startup = host.registry().find<Startup>();
+    if (!startup.ok()) return !had_catalog;
+    had_catalog = true;
+    return (*startup)->complete();
+  };
+  return {.is_due = std::move(startup_is_over), .opened = std::move(opened)};
 }
 
 }  // namespace atl::frontends

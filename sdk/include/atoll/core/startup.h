@@ -15,7 +15,7 @@ class Startup {
 
   /// True when every model that was to be loaded at the start has been loaded or has failed. Once
   /// true, the answer stays so; which models serve is asked of the catalog. The answer never gets
-  /// true while the repository cannot be listed.
+  /// true while the repository cannot be listed, nor when the server has begun to end before.
   virtual bool complete() const noexcept = 0;
 
  protected:
