@@ -89,6 +89,12 @@ def test_sagemaker_with_several_models(repository):
                                                 "set the option default_model, or SAGEMAKER_TRITON_DEFAULT_MODEL_NAME of tritonserver's environment"}
 
 
+def test_a_default_model_that_is_not_there_is_told(repository):
+    with Launched(repository, "--allow-sagemaker=true", "--sagemaker-port=0",
+                  environment={"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "nosuch"}) as server:
+        server.wait_logged("[sagemaker] the default model 'nosuch' is in no repository: requests for it are answered with 404")
+
+
 def test_sagemaker_before_the_server_is_ready(repository):
     """/ping is no success while a model of the start cannot be served."""
     (repository / "echo/config.pbtxt").write_text("name: 'else'")

@@ -20,9 +20,12 @@ std::string infer_path_of(const std::string& model) {
 
 }  // namespace
 
-RenamedInference::RenamedInference(std::string_view binary_type, const std::string& default_model,
+RenamedInference::RenamedInference(std::string_view binary_type, std::string default_model,
                                    std::string_view hint)
-    : binary_type_(binary_type), hint_(hint), infer_path_(infer_path_of(default_model)) {}
+    : binary_type_(binary_type),
+      hint_(hint),
+      default_model_(std::move(default_model)),
+      infer_path_(infer_path_of(default_model_)) {}
 
 std::string_view header_value(std::span<const HttpHeader> headers, std::string_view name) noexcept {
   const auto found = std::find_if(headers.begin(), headers.end(),
@@ -31,7 +34,6 @@ std::string_view header_value(std::span<const HttpHeader> headers, std::string_v
 }
 
 Status RenamedInference::open(Host& host) {
-  if (!infer_path_.empty()) return {};
   Result<Service<ModelCatalog>> catalog = host.registry().find<ModelCatalog>();
   if (!catalog.ok()) return std::move(catalog).status();
   Result<std::vector<ModelIndexEntry>> index = (*catalog)->index(/*ready_only=*/false);
@@ -39,9 +41,15 @@ Status RenamedInference::open(Host& host) {
   if (index.ok()) {
     for (ModelIndexEntry& entry : *index) names.insert(std::move(entry.name));
   } else {
-    host.log().warning(cat("there is no default model: ", index.status().message()));
+    host.log().warning(cat("it is not known which models there are: ", index.status().message()));
   }
   models_ = names.size();
+  if (!default_model_.empty()) {
+    if (index.ok() && !names.contains(default_model_))
+      host.log().warning(cat("the default model '", default_model_,
+                             "' is in no repository: requests for it are answered with 404"));
+    return {};
+  }
   if (models_ == 1) infer_path_ = infer_path_of(*names.begin());
   return {};
 }

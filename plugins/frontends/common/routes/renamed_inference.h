@@ -17,10 +17,9 @@ class RenamedInference {
   /// \param binary_type  content type of bodies with binary tensors, up to the bytes of their JSON
   /// \param default_model  empty: the only model of the repositories, if there is one only
   /// \param hint  how else that option is said, behind its name: " (...)"; a constant text
-  RenamedInference(std::string_view binary_type, const std::string& default_model,
-                   std::string_view hint = {});
+  RenamedInference(std::string_view binary_type, std::string default_model, std::string_view hint = {});
 
-  /// Looks for the only model if none is named. It may read the repositories. [control]
+  /// Looks for the only model if none is named, and warns of one that is in no repository. It may read them. [control]
   /// Errors: there is no model catalog.
   Status open(Host& host);
   /// An inference by the default model; with an empty path if there is none. [request]
@@ -33,6 +32,7 @@ class RenamedInference {
  private:
   const std::string binary_type_;
   const std::string_view hint_;
+  const std::string default_model_;
   std::string infer_path_;  ///< of the default model; empty: there is none
   size_t models_ = 0;       ///< found by open(), where none is named
 };

@@ -36,6 +36,14 @@ TEST_F(RenamedInferenceTest, TheOnlyModelIsTheDefault) {
   EXPECT_EQ(opened("other").infer({}).path, "/v2/models/other/infer");
 }
 
+TEST_F(RenamedInferenceTest, ADefaultThatIsNotThereIsTold) {
+  catalog_.add_identity("a");
+  EXPECT_EQ(opened("a").infer({}).path, "/v2/models/a/infer");
+  EXPECT_FALSE(host_.log().contains("is in no repository"));
+  EXPECT_EQ(opened("b").infer({}).path, "/v2/models/b/infer") << "it may come later";
+  EXPECT_TRUE(host_.log().contains("the default model 'b' is in no repository"));
+}
+
 TEST_F(RenamedInferenceTest, TheBytesOfTheJsonStandInTheContentType) {
   const RenamedInference inference = opened("m");
   const std::string coded = std::string(kType) + "12", other = "application/json";
