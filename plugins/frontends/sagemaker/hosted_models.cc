@@ -11,12 +11,12 @@
 #include "atoll/core/stop_executor.h"
 #include "atoll/lib/checked_document.h"
 #include "atoll/lib/header_values.h"
+#include "atoll/lib/json_depth.h"
 #include "atoll/lib/json_writer.h"
 #include "atoll/models/model.h"
 #include "atoll/models/model_control.h"
 #include "atoll/models/model_identifier.h"
 #include "atoll/models/repository_paths.h"
-#include "frontends/common/json/json_depth.h"
 #include "frontends/sagemaker/model_folder.h"
 
 namespace atl::frontends::sagemaker {

@@ -5,8 +5,8 @@
 #include "atoll/backend/bytes.h"
 #include "atoll/backend/values.h"
 #include "atoll/lib/checked_document.h"
+#include "atoll/lib/json_depth.h"
 #include "backends/llamacpp/requests/tensor_names.h"
-#include "backends/llamacpp/text/json_depth.h"
 
 namespace atl::llamacpp {
 namespace {
@@ -44,7 +44,7 @@ const char* json_problem(const std::string& text, bool is_array) {
 }
 
 Status check_json(std::string_view input, const std::string& text, bool is_array) {
-  if (is_too_deep_json(text))
+  if (is_json_deeper_than(text, kJsonDepthMax))
     return invalid_argument("input '", input, "': found JSON of more than ", kJsonDepthMax, " levels");
   const char* const problem = json_problem(text, is_array);
   if (problem == nullptr) return {};

@@ -1,9 +1,14 @@
 /// Names of a language model's tensors; most are those of Triton's vLLM backend.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 namespace atl::llamacpp {
+
+/// JSON in a tensor is refused if it has more levels than this, which are more than any chat, schema or list of options has: what
+/// writes JSON, and llama.cpp's reader of it, are recursive.
+inline constexpr size_t kJsonDepthMax = 64;
 
 // Inputs.
 inline constexpr std::string_view kTextInput = "text_input";

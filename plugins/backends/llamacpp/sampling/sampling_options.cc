@@ -7,8 +7,9 @@
 #include <iterator>
 
 #include "atoll/lib/checked_document.h"
+#include "atoll/lib/json_depth.h"
 #include "atoll/lib/json_writer.h"
-#include "backends/llamacpp/text/json_depth.h"
+#include "backends/llamacpp/requests/tensor_names.h"
 
 namespace atl::llamacpp {
 namespace {
@@ -239,7 +240,7 @@ Status check_together(const SamplingOptions& options) {
 Result<SamplingOptions> read_sampling_options(std::string_view json, int32_t tokens) {
   SamplingOptions options;
   if (json.empty()) return options;
-  if (is_too_deep_json(json))
+  if (is_json_deeper_than(json, kJsonDepthMax))
     return invalid_argument("sampling_parameters: found JSON of more than ", kJsonDepthMax, " levels");
   CheckedDocument document;
   // Not recursive: however deep a client nests, the stack stays flat.

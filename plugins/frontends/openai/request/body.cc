@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "atoll/core/text.h"
+#include "atoll/lib/json_depth.h"
 #include "atoll/lib/json_writer.h"
-#include "frontends/common/json/json_depth.h"
 
 namespace atl::frontends::openai {
 namespace {

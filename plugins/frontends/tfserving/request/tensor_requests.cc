@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "atoll/core/text.h"
-#include "frontends/common/json/json_depth.h"
+#include "atoll/lib/json_depth.h"
 #include "model_config.pb.h"
 
 namespace atl::frontends::tfserving {

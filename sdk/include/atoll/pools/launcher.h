@@ -1,5 +1,5 @@
 /// Starts and ends the servers of pools, by an engine of its own: child processes
-/// (launchers/process), or a cluster's scheduler (launchers/slurm). Service "atoll.launcher/1";
+/// (launchers/process), or a cluster's scheduler (launchers/slurm, launchers/kubernetes). Service "atoll.launcher/1";
 /// pools/leases uses it, and keeps the pools.
 ///
 ///     class Mine final : public Launcher {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace atl::frontends {
+namespace atl {
 
 /// Looks at brackets outside of strings only, so the text need not be JSON: to be asked before a parser is.
 inline bool is_json_deeper_than(std::string_view json, size_t most) noexcept {
@@ -26,4 +26,4 @@ inline bool is_json_deeper_than(std::string_view json, size_t most) noexcept {
   return false;
 }
 
-}  // namespace atl::frontends
+}  // namespace atl
