@@ -16,7 +16,7 @@ class RenamedInference {
  public:
   /// \param binary_type  content type of bodies with binary tensors, up to the bytes of their JSON
   /// \param default_model  empty: the only model of the repositories, if there is one only
-  /// \param hint  how else that option is said, behind its name: " (...)"; a constant text
+  /// \param hint  how else the default can be said, behind the words "set the option default_model": ", or ..."; a constant text
   RenamedInference(std::string_view binary_type, std::string default_model, std::string_view hint = {});
 
   /// Looks for the only model if none is named, and warns of one that is in no repository. It may read them. [control]
