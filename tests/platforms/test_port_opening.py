@@ -121,8 +121,9 @@ def test_the_address_is_taken_from_the_beginning(held):
         taken = first.http_address
         gate.unlink()
         second = start(repository, [taken, "127.0.0.1:0", "127.0.0.1:0"])
-        assert second.stop(signal_number=0) != 0
         second.wait_logged(f"Socket '{taken}' already in use")
+        gate.touch()  # its end would wait for the load
+        assert second.stop(signal_number=0) != 0
 
 
 def test_servers_replaced_one_by_one_lose_no_request(held):
