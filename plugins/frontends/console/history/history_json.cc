@@ -18,6 +18,7 @@ namespace {
 struct Total {
   const HistorySeries* series = nullptr;
   uint64_t success = 0, fail = 0, us = 0;
+  uint64_t last_success = 0, last_fail = 0;  ///< in the last point
 };
 
 std::vector<Total> busiest(const HistoryView& view) {
@@ -32,6 +33,9 @@ std::vector<Total> busiest(const HistoryView& view) {
       total.success += row.success;
       total.fail += row.fail;
       total.us += uint64_t{row.success} * row.mean_us;
+      if (point != view.points.back()) continue;
+      total.last_success = row.success;
+      total.last_fail = row.fail;
     }
   }
   std::erase_if(totals, [](const Total& one) { return one.success + one.fail == 0; });
@@ -92,6 +96,8 @@ std::string history_json(const HistoryView& view, const ProcessStart& start) {
         write_member(json, "success", one.success);
         write_member(json, "fail", one.fail);
         write_member(json, "mean_us", one.success == 0 ? 0 : one.us / one.success);
+        write_member(json, "last_success", one.last_success);
+        write_member(json, "last_fail", one.last_fail);
       });
     });
   });

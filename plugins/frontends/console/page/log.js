@@ -1,6 +1,6 @@
 // The settings of the log: GET and POST /v2/logging.
-import {get, poll, post} from "./api.js";
-import {element} from "./dom.js";
+import {get, mayAct, poll, post} from "./api.js";
+import {element, readsOnly} from "./dom.js";
 
 const FORMATS = ["default", "ISO8601"];
 const EVERY_MS = 10000;
@@ -17,7 +17,15 @@ function fieldOf(key, value) {
 
 const valueOf = (field) => (field.type === "checkbox" ? field.checked : field.type === "number" ? Number(field.value) : field.value);
 
-export function show(view, signal, status) {
+export async function show(view, signal, status) {
+  let acts = false;
+  try {
+    acts = await mayAct(signal);
+  } catch (error) {
+    if (!signal.aborted) status(error);
+    return;
+  }
+  if (signal.aborted) return;
   const list = element("div", {className: "settings"});
   const said = element("p", {role: "status", id: "said"});
   const apply = element("button", {type: "submit", id: "apply"}, "Apply");
@@ -31,12 +39,12 @@ export function show(view, signal, status) {
     known = settings;
     fields = {};
     list.replaceChildren(...Object.entries(settings).map(([key, value]) => {
-      const field = fieldOf(key, value);
+      const field = acts ? fieldOf(key, value) : null;
       if (field !== null) fields[key] = field;
       return element("label", {}, key, field ?? element("output", {}, String(value) || "–"));
     }));
   };
-  const form = element("form", {}, list, apply, said);
+  const form = element("form", {}, list, ...(acts ? [apply] : [readsOnly()]), said);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const changes = Object.fromEntries(Object.entries(fields).map(([key, field]) => [key, valueOf(field)])
