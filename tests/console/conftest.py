@@ -4,8 +4,8 @@ import json
 
 import pytest
 from selenium import webdriver
-
-WAIT_S = 60
+from support.console_world import WAIT_S, World
+from support.waiting import eventually
 
 
 @pytest.fixture
@@ -55,3 +55,12 @@ def assert_quiet():
         assert [url for url in urls if not url.startswith((f"{origin}/", "data:"))] == []
         return len(urls)
     return check
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    made = World(tmp_path_factory.mktemp("console"))
+    with made.server:
+        made.server.wait_active()
+        eventually(lambda: made.call("/v2/models/echo/ready", Authorization=f"Bearer {made.admin}")[0] == 200, WAIT_S)
+        yield made

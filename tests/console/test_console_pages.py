@@ -13,17 +13,12 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 from support.addresses import free_addresses
+from support.console_world import HOSTILE, WAIT_S, write_hostile
 from support.models import identity_config, tensor_config, write_model
 from support.server import DEFAULT_MANIFEST, Server
 from support.waiting import eventually
 from tritonclient.http import InferInput
 
-WAIT_S = 60
-MARKUP = "<img src=x onerror=window.harmed=1>"
-SHELL = "it's $(touch harmed) `x`"
-LONG = "n" * 255
-RIGHT_TO_LEFT = "\u202eנמוך"
-HOSTILE = [MARKUP, SHELL, LONG, RIGHT_TO_LEFT]
 MANY = 150
 
 
@@ -39,8 +34,7 @@ def server(tmp_path_factory):
                 output_map { key: "OUTPUT0" value: "text_output" } } ] }""")
     write_model(repository, "spare", identity_config("spare", dims=(2,)))
     write_model(repository, "broken", 'backend: "identity" max_batch_size: -1')
-    for name in HOSTILE:
-        write_model(repository, name, identity_config("echo", dims=(2,)).replace('name: "echo"', ""))
+    write_hostile(repository)
     for i in range(MANY):
         write_model(repository, f"many{i:03}")
     with Server(repository, 'plugin.control.use="control/explicit"',
@@ -194,47 +188,21 @@ def test_a_restart_is_drawn_as_one(open_browser, tmp_path):
             wait_text(page, "the server was started")
 
 
-def test_models_are_loaded_and_unloaded_as_by_the_call(open_browser, assert_quiet, server):
+def test_where_nobody_is_known_the_page_only_reads(open_browser, assert_quiet, server):
     page = open_browser()
-
-    def act(text, name, told):
-        go(page, server, f"/models?search={urllib.parse.quote(name)}")
-        page.refresh()
-        WebDriverWait(page, WAIT_S).until(lambda page: page.find_elements(By.CSS_SELECTOR, f"[aria-label='{text} {name}']"))
-        page.find_element(By.CSS_SELECTOR, f"[aria-label='{text} {name}']").send_keys(Keys.ENTER)
-        page.find_element(By.CSS_SELECTOR, "dialog button[value=yes]").click()
-        WebDriverWait(page, WAIT_S).until(lambda page: told in page.find_element(By.ID, "said").text)
-
-    def states(name):
-        with server.http_client() as client:
-            return [model.get("state") for model in client.get_model_repository_index() if model["name"] == name]
-
-    act("Load", "spare", "done")
-    assert states("spare") == ["READY"]
-    act("Unload", "spare", "done")
-    assert states("spare") == ["UNAVAILABLE"]
-    assert_quiet(page, f"http://{server.http_address}")
-    # What fails is told in the words of the call.
-    status, _, body = ask(server, "/v2/repository/models/broken/load", method="POST", data=b"{}")
-    assert status >= 400
-    act("Load", "broken", json.loads(body)["error"])
-    # Who thinks better of it changes nothing.
-    page.find_element(By.CSS_SELECTOR, "[aria-label='Load broken']").click()
-    page.find_element(By.CSS_SELECTOR, "dialog button[value=no]").click()
-    assert page.find_elements(By.CSS_SELECTOR, "dialog") == []
-
-
-def test_log_settings_are_changed_as_by_the_call(open_browser, assert_quiet, server):
-    settings = lambda: json.loads(ask(server, "/v2/logging")[2])  # noqa: E731
-    before = settings()
-    page = open_browser()
-    go(page, server, "/log")
-    for wanted in (not before["log_info"], before["log_info"]):
-        page.find_element(By.ID, "log_info").click()
-        page.find_element(By.ID, "apply").click()
-        eventually(lambda wanted=wanted: settings()["log_info"] == wanted, WAIT_S)
-        WebDriverWait(page, WAIT_S).until(lambda page: page.find_element(By.ID, "said").text == "applied")
-    assert settings() == before
+    for place, text in [("/models?search=spare", "spare"), (model_place("echo"), "Copy as curl"), ("/log", "log_info")]:
+        go(page, server, place)
+        wait_text(page, text)
+        shown = page.execute_script("return [...document.querySelectorAll('#view button, #view a')].map(one => one.innerText)")
+        assert not {"Load", "Load again", "Unload", "Send", "Apply"} & set(shown), shown
+        if not place.startswith("/models"):
+            wait_text(page, "the console only reads")
+    assert page.find_elements(By.CSS_SELECTOR, "#view form input") == []
+    # The calls of the V2 protocol are what they were; the console has none that acts.
+    assert json.loads(ask(server, "/v2/console/caller")[2]) == {"name": "", "tenant": "", "may_act": False}
+    assert not any(model["may_control"] for model in json.loads(ask(server, "/v2/console/models?limit=1000")[2])["models"])
+    for path in ("overview", "models", "history", "timeline", "ensembles", "plugins", "caller"):
+        assert ask(server, f"/v2/console/{path}", method="POST", data=b"{}")[0] == 405
     assert_quiet(page, f"http://{server.http_address}")
 
 
@@ -258,9 +226,9 @@ def test_names_of_models_are_texts(open_browser, assert_quiet, server, name):
     page.find_element(By.XPATH, f'//a[.="{name}"]').click()
     wait_text(page, "INPUT0")
     assert name in page.find_element(By.TAG_NAME, "h2").text
-    for button in ("curl", "python", "send"):
+    for button in ("curl", "python"):
         page.find_element(By.ID, button).click()
-        wait_text(page, {"curl": "data-binary", "python": "tritonclient", "send": '"OUTPUT0"'}[button])
+        wait_text(page, {"curl": "data-binary", "python": "tritonclient"}[button])
     assert page.execute_script("return window.harmed") is None
     assert page.find_elements(By.CSS_SELECTOR, "img") == []
     # Nothing is wider than the window of a phone.
