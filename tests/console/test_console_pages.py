@@ -15,7 +15,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 from support.addresses import free_addresses
 from support.console_world import HOSTILE, WAIT_S, write_hostile
 from support.models import identity_config, tensor_config, write_model
-from support.server import DEFAULT_MANIFEST, Server
+from support.server import DEFAULT_MANIFEST, ROOT, Server
 from support.waiting import eventually
 from tritonclient.http import InferInput
 
@@ -78,7 +78,8 @@ def model_place(name):
 def test_every_page_in_both_schemes(open_browser, assert_quiet, server, scheme, tmp_path):
     page = open_browser(scheme)
     backgrounds = {"light": "rgba(255, 255, 255, 1)", "dark": "rgba(13, 17, 23, 1)"}
-    for place, text in [("/overview", "Models by state"), ("/models", "echo"), (model_place("echo"), "INPUT0"), ("/log", "log_info")]:
+    for place, text in [("/overview", "Models by state"), ("/models", "echo"), (model_place("echo"), "INPUT0"), ("/ensembles", "chat"),
+                        ("/ensemble/chat/1", "Takes"), ("/plugins", "frontends/console"), ("/timeline", "The server is up"), ("/log", "log_info")]:
         go(page, server, place)
         wait_text(page, text)
         body = page.find_element(By.TAG_NAME, "body")
@@ -238,7 +239,8 @@ def test_names_of_models_are_texts(open_browser, assert_quiet, server, name):
 
 # --- the calls ---
 
-@pytest.mark.parametrize("path", ["/console/", "/console/app.js", "/v2/console/overview", "/v2/console/models", "/v2/console/history"])
+@pytest.mark.parametrize("path", ["/console/", "/console/app.js", "/v2/console/overview", "/v2/console/models", "/v2/console/history",
+                                  "/v2/console/timeline", "/v2/console/ensembles", "/v2/console/plugins", "/v2/console/caller"])
 def test_forged_hosts_and_origins_are_refused(server, path):
     port = server.http_address.rsplit(":", 1)[1]
     for headers in ({"Host": f"evil.example:{port}"}, {"Origin": "http://evil.example"}, {"Origin": "null"},
@@ -262,7 +264,8 @@ def test_where_others_reach_it_it_says_what_to_set(server, tmp_path):
 
 
 def test_the_whole_page_is_small(server):
-    files = ["", "acts.js", "app.js", "api.js", "chart.js", "console.css", "dom.js", "histogram.js", "history.js", "log.js", "model.js", "models.js", "overview.js",
-             "request_form.js", "uPlot.iife.min.js", "uPlot.min.css"]
+    folder = ROOT / "plugins" / "frontends" / "console"
+    files = [path.name for path in (*folder.glob("page/*"), *folder.glob("third_party/uplot/*.js"), *folder.glob("third_party/uplot/*.css"))]
+    assert {"index.html", "app.js", "uPlot.iife.min.js"} <= set(files)
     sizes = {name: len(ask(server, f"/console/{name}")[2].encode()) for name in files}
     assert all(sizes.values()) and sum(sizes.values()) < 150_000, sizes

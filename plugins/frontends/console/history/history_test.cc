@@ -195,7 +195,7 @@ TEST(History, ASuccessorGoesOn) {
   const std::string body = history_json(after->ring.view(), {"run", 1});
   EXPECT_NE(
       body.find(
-          R"("busiest":[{"name":"a","version":"1","success":12,"fail":0,"mean_us":1000,"last_success":9,"last_fail":0},{"name":"b")"),
+          R"("busiest":[{"name":"a","version":"1","success":12,"fail":0,"mean_us":1000,"recent_success":9,"recent_fail":0},{"name":"b")"),
       std::string::npos)
       << body;
 }

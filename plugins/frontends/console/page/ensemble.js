@@ -2,7 +2,7 @@
 import {get, modelPath, poll} from "./api.js";
 import {element, keepFocus, name, number, table} from "./dom.js";
 import {graph} from "./graph.js";
-import {history, perSecond} from "./history.js";
+import {history} from "./history.js";
 
 const EVERY_MS = 5000;
 const REQUEST = 0;
@@ -26,12 +26,11 @@ export function edgesOf(config) {
 
 /** What a model did of late; null: nobody knows. \param version  -1 stands for all versions */
 function figuresOf(found, model, version) {
-  const last = found?.points.at(-1);
-  if (last === undefined) return null;
+  if (found === null || found.recent_ms === 0) return null;
   const rows = found.busiest.filter((one) => one.name === model && (Number(version) < 0 || one.version === String(version)));
   const sum = (of) => rows.reduce((all, row) => all + of(row), 0);
   const success = sum((row) => row.success);
-  return {rate: perSecond(last, sum((row) => row.last_success)), errors: perSecond(last, sum((row) => row.last_fail)),
+  return {rate: sum((row) => row.recent_success) * 1000 / found.recent_ms, errors: sum((row) => row.recent_fail) * 1000 / found.recent_ms,
           mean: success === 0 ? null : sum((row) => row.success * row.mean_us) / success / 1000};
 }
 
@@ -66,7 +65,7 @@ export async function show(view, signal, status, model, version) {
     const steps = config.ensemble_scheduling.step;
     const edges = edgesOf(config);
     view.append(element("p", {}, element("a", {href: `#/model/${encodeURIComponent(model)}/${encodeURIComponent(version)}`}, "Its page as a model"),
-      ". Rates are those of the last seconds, of all callers of a model; means are those of 15 minutes."), drawing, list);
+      ". Rates are means of the last 10 seconds, of all callers of a model; means are those of 15 minutes."), drawing, list);
     poll(async () => {
       const found = await history(signal);
       if (signal.aborted) return;
