@@ -5,7 +5,7 @@ const BOX = {width: 190, height: 64};
 const GAP = {x: 130, y: 28};
 const MARGIN = 12;
 /** A letter takes about so many units. */
-const LETTER = 7;
+const LETTER = 8.5;
 
 function drawn(tag, properties, ...children) {
   const made = document.createElementNS(SVG, tag);

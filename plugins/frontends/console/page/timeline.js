@@ -33,7 +33,7 @@ function detail(entry) {
 }
 
 const row = (entry) => [at(entry.time_ms),
-  element("strong", {className: isFailure(entry) ? "state-UNAVAILABLE" : ""}, KINDS[entry.kind] ?? entry.kind), subject(entry), detail(entry)];
+  element("strong", {className: isFailure(entry) ? "state-FAILED" : ""}, KINDS[entry.kind] ?? entry.kind), subject(entry), detail(entry)];
 
 export function show(view, signal, status) {
   const choice = element("select", {id: "kinds"}, ...Object.entries(CHOICES).map(([value, text]) => element("option", {value}, text)));
