@@ -45,6 +45,18 @@ def requested_urls(driver):
     return urls
 
 
+@pytest.fixture(scope="session")
+def assert_accessible():
+    """Fails where axe-core finds on the page something serious or critical: names, roles, contrast, order of headings and more."""
+    from axe_core_python import selenium as axe  # what only these tests need is looked for only here
+
+    def check(driver):
+        found = axe.Axe().run(driver, options={"resultTypes": ["violations"]})["violations"]
+        serious = [f"{one['id']}: {one['help']}: {[node['html'] for node in one['nodes']]}" for one in found if one["impact"] in ("serious", "critical")]
+        assert serious == []
+    return check
+
+
 @pytest.fixture
 def assert_quiet():
     def check(driver, origin):

@@ -75,7 +75,7 @@ def model_place(name):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_in_both_schemes(open_browser, assert_quiet, server, scheme, tmp_path):
+def test_every_page_in_both_schemes(open_browser, assert_quiet, assert_accessible, server, scheme, tmp_path):
     page = open_browser(scheme)
     backgrounds = {"light": "rgba(255, 255, 255, 1)", "dark": "rgba(13, 17, 23, 1)"}
     for place, text in [("/overview", "Models by state"), ("/models", "echo"), (model_place("echo"), "INPUT0"), ("/ensembles", "chat"),
@@ -85,7 +85,12 @@ def test_every_page_in_both_schemes(open_browser, assert_quiet, server, scheme, 
         body = page.find_element(By.TAG_NAME, "body")
         assert body.value_of_css_property("background-color") == backgrounds[scheme]
         assert page.save_screenshot(str(tmp_path / f"{place.split('/')[1]}-{scheme}.png"))
+        assert_accessible(page)
     assert assert_quiet(page, f"http://{server.http_address}") > 10
+    # What looks for mistakes finds one.
+    page.execute_script("document.getElementById('view').append(document.createElement('input'))")
+    with pytest.raises(AssertionError, match="label"):
+        assert_accessible(page)
 
 
 def test_the_overview_counts_while_it_is_looked_at(open_browser, assert_quiet, server):
