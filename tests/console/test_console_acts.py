@@ -7,7 +7,7 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys as Key
 from selenium.webdriver.support.wait import WebDriverWait
-from support.console_world import HOSTILE, WAIT_S
+from support.console_world import HOSTILE, POLL_S, WAIT_S
 from support.waiting import eventually
 
 
@@ -23,7 +23,7 @@ def page(open_browser, world):
 
 
 def until(page, condition):
-    WebDriverWait(page, WAIT_S).until(condition)
+    WebDriverWait(page, WAIT_S, POLL_S).until(condition)
 
 
 def wait_text(page, text):
@@ -59,7 +59,8 @@ def test_models_are_loaded_and_unloaded_as_by_the_call(page, world):
     act("Load", "spare", "done")
     assert states("spare") == ["READY"]
     act("Unload", "spare", "done")
-    assert states("spare") == ["UNAVAILABLE"]
+    # Answered when nobody can use it any more, which may be before it is gone.
+    eventually(lambda: states("spare") == ["UNAVAILABLE"], WAIT_S)
     assert page.execute_script("return window.violations") == []
     # What fails is told in the words of the call.
     status, _, body = call(world, "/v2/repository/models/broken/load", "POST", "{}")

@@ -5,7 +5,7 @@ import pytest
 from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
-from support.console_world import MARKUP, WAIT_S
+from support.console_world import MARKUP, POLL_S, WAIT_S
 from support.models import identity_config, tensor_config, write_model
 from support.server import Server
 from tritonclient.http import InferInput
@@ -37,9 +37,9 @@ def test_the_steps_and_their_rates(open_browser, assert_quiet, server, tmp_path)
     given = InferInput("given", [2], "FP32")
     given.set_data_from_numpy(np.zeros(2, np.float32))
     page.get(f"http://{server.http_address}/console/#/ensembles")
-    WebDriverWait(page, WAIT_S).until(lambda page: page.find_elements(By.LINK_TEXT, "pipeline"))
+    WebDriverWait(page, WAIT_S, POLL_S).until(lambda page: page.find_elements(By.LINK_TEXT, "pipeline"))
     page.find_element(By.LINK_TEXT, "pipeline").click()
-    WebDriverWait(page, WAIT_S).until(lambda page: page.find_elements(By.CSS_SELECTOR, "svg.graph"))
+    WebDriverWait(page, WAIT_S, POLL_S).until(lambda page: page.find_elements(By.CSS_SELECTOR, "svg.graph"))
     drawn = lambda selector: page.execute_script(  # noqa: E731
         "return [...document.querySelectorAll(arguments[0])].map(one => one.querySelector('title').textContent)", f"svg.graph {selector}")
     assert sorted(drawn(".node")) == sorted(["Request", "first", MARKUP, "second", "Response"])
@@ -58,15 +58,15 @@ def test_the_steps_and_their_rates(open_browser, assert_quiet, server, tmp_path)
         return all(float(cells[5].text) > 0 and float(cells[7].text) > 0
                    for cells in (row.find_elements(By.TAG_NAME, "td") for row in page.find_elements(By.CSS_SELECTOR, "tbody tr")))
 
-    WebDriverWait(page, WAIT_S, ignored_exceptions=(ValueError, StaleElementReferenceException)).until(has_rates)
+    WebDriverWait(page, WAIT_S, POLL_S, ignored_exceptions=(ValueError, StaleElementReferenceException)).until(has_rates)
     assert page.save_screenshot(str(tmp_path / "ensemble.png"))
     # A member is a link.
     page.execute_script("document.querySelector('svg.graph a').focus(); document.activeElement.dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true}))")
-    WebDriverWait(page, WAIT_S).until(lambda page: page.find_element(By.TAG_NAME, "h2").text == "Model first")
+    WebDriverWait(page, WAIT_S, POLL_S).until(lambda page: page.find_element(By.TAG_NAME, "h2").text == "Model first")
     page.get(f"http://{server.http_address}/console/#/model/pipeline/1")
-    WebDriverWait(page, WAIT_S).until(lambda page: page.find_elements(By.LINK_TEXT, "Its steps as a graph"))
+    WebDriverWait(page, WAIT_S, POLL_S).until(lambda page: page.find_elements(By.LINK_TEXT, "Its steps as a graph"))
     page.get(f"http://{server.http_address}/console/#/ensemble/first/1")
-    WebDriverWait(page, WAIT_S).until(lambda _: "This model is no ensemble." in text())
+    WebDriverWait(page, WAIT_S, POLL_S).until(lambda _: "This model is no ensemble." in text())
     assert page.execute_script("return window.harmed") is None
     assert page.find_elements(By.CSS_SELECTOR, "img") == []
     assert_quiet(page, f"http://{server.http_address}")

@@ -6,13 +6,13 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys as Key
 from selenium.webdriver.support.wait import WebDriverWait
-from support.console_world import OWN, WAIT_S
+from support.console_world import OWN, POLL_S, WAIT_S
 from support.waiting import eventually
 
 def test_a_person_logs_in_acts_and_logs_out(open_browser, world):
     page = open_browser()
     place = f"http://127.0.0.1:{world.port}/console/"
-    until = lambda condition: WebDriverWait(page, WAIT_S).until(condition)  # noqa: E731
+    until = lambda condition: WebDriverWait(page, WAIT_S, POLL_S).until(condition)  # noqa: E731
 
     def log_in(token):
         until(lambda page: page.find_elements(By.ID, "key"))

@@ -10,7 +10,7 @@ import urllib.request
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
-from support.console_world import MARKUP, WAIT_S
+from support.console_world import MARKUP, POLL_S, WAIT_S
 from support.models import identity_config, write_model
 from support.server import DEFAULT_MANIFEST, Server
 from support.waiting import eventually
@@ -92,14 +92,14 @@ def test_what_happens_is_told(open_browser, assert_quiet, server, manifest):
     show = lambda place: page.get(f"http://{server.http_address}/console/#/{place}")  # noqa: E731
     text = lambda: page.find_element(By.ID, "view").text  # noqa: E731
     show("timeline")
-    WebDriverWait(page, WAIT_S).until(lambda _: MARKUP in text())
+    WebDriverWait(page, WAIT_S, POLL_S).until(lambda _: MARKUP in text())
     assert "The manifest was refused" in text() and "no_such_option" in text() and "The process began" in text()
     rows = page.find_elements(By.CSS_SELECTOR, "tbody tr")
     assert len(rows) == len(entries(server)) + 1
     page.find_element(By.ID, "kinds").send_keys("failures")
-    WebDriverWait(page, WAIT_S).until(lambda _: len(page.find_elements(By.CSS_SELECTOR, "tbody tr")) == 2)
+    WebDriverWait(page, WAIT_S, POLL_S).until(lambda _: len(page.find_elements(By.CSS_SELECTOR, "tbody tr")) == 2)
     show("plugins")
-    WebDriverWait(page, WAIT_S).until(lambda _: "atoll.model_catalog/1" in text())
+    WebDriverWait(page, WAIT_S, POLL_S).until(lambda _: "atoll.model_catalog/1" in text())
     assert page.execute_script("return window.harmed") is None
     assert page.find_elements(By.CSS_SELECTOR, "img") == []
     assert_quiet(page, f"http://{server.http_address}")

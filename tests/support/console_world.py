@@ -9,6 +9,7 @@ from support.models import identity_config, write_model
 from support.server import DEFAULT_MANIFEST, Server
 
 WAIT_S = 60
+POLL_S = 0.1  # of a browser that is waited for
 OWN = {"x-atoll-console": "1"}
 # Names of models that mean harm.
 MARKUP = "<img src=x onerror=window.harmed=1>"
