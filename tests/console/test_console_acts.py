@@ -85,6 +85,25 @@ def test_log_settings_are_changed_as_by_the_call(page, world):
     assert page.execute_script("return window.violations") == []
 
 
+def test_trace_settings_are_changed_as_by_the_call(page, world):
+    settings = lambda: call(world, "/v2/trace/setting")[2]  # noqa: E731
+    before = settings()
+    go(page, world, "/trace")
+    rate = page.find_element(By.ID, "trace_rate")
+    rate.clear()
+    rate.send_keys("7", Key.ENTER)
+    said(page, "applied")
+    assert settings() == {**before, "trace_rate": "7"}
+    # What is refused is told in the words of the call.
+    refused = call(world, "/v2/trace/setting", "POST", '{"trace_level": ["TIMESTAMPS"]}')
+    assert refused[0] == 400, refused
+    page.find_element(By.ID, "trace_level").send_keys("TIMESTAMPS")
+    page.find_element(By.ID, "apply").click()
+    said(page, refused[2]["error"])
+    assert settings() == {**before, "trace_rate": "7"}
+    assert call(world, "/v2/trace/setting", "POST", json.dumps({"trace_rate": before["trace_rate"]}))[2] == before
+
+
 def test_requests_are_sent_to_models_of_any_name(page, world):
     for name in HOSTILE:
         status, _, body = call(world, f"/v2/repository/models/{urllib.parse.quote(name, safe='')}/load", "POST", "{}")

@@ -79,7 +79,7 @@ def test_every_page_in_both_schemes(open_browser, assert_quiet, assert_accessibl
     page = open_browser(scheme)
     backgrounds = {"light": "rgba(255, 255, 255, 1)", "dark": "rgba(13, 17, 23, 1)"}
     for place, text in [("/overview", "Models by state"), ("/models", "echo"), (model_place("echo"), "INPUT0"), ("/ensembles", "chat"),
-                        ("/ensemble/chat/1", "Takes"), ("/plugins", "frontends/console"), ("/timeline", "The server is up"), ("/log", "log_info")]:
+                        ("/ensemble/chat/1", "Takes"), ("/plugins", "frontends/console"), ("/timeline", "The server is up"), ("/log", "log_info"), ("/trace", "trace_level")]:
         go(page, server, place)
         wait_text(page, text)
         body = page.find_element(By.TAG_NAME, "body")
@@ -197,7 +197,7 @@ def test_a_restart_is_drawn_as_one(open_browser, tmp_path):
 
 def test_where_nobody_is_known_the_page_only_reads(open_browser, assert_quiet, server):
     page = open_browser()
-    for place, text in [("/models?search=spare", "spare"), (model_place("echo"), "Copy as curl"), ("/log", "log_info")]:
+    for place, text in [("/models?search=spare", "spare"), (model_place("echo"), "Copy as curl"), ("/log", "log_info"), ("/trace", "trace_level")]:
         go(page, server, place)
         wait_text(page, text)
         shown = page.execute_script("return [...document.querySelectorAll('#view button, #view a')].map(one => one.innerText)")
