@@ -50,12 +50,11 @@ def assert_accessible():
     """Fails where axe-core finds on the page something serious or critical: names, roles, contrast, order of headings and more."""
     from axe_core_python.base import AXE_SCRIPT  # what only these tests need is looked for only here
 
-    def check(driver, **options):
-        """options: of axe.run()"""
+    def check(driver):
         if not driver.execute_script("return 'axe' in window"):
             driver.execute_script(AXE_SCRIPT)
         found = driver.execute_async_script("axe.run(arguments[0]).then(({violations}) => arguments[1](violations))",
-                                            {"resultTypes": ["violations"], **options})
+                                            {"resultTypes": ["violations"]})
         serious = [f"{one['id']}: {one['help']}: {[node['html'] for node in one['nodes']]}" for one in found if one["impact"] in ("serious", "critical")]
         assert serious == []
     return check
