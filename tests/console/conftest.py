@@ -4,8 +4,8 @@ import json
 
 import pytest
 from selenium import webdriver
-
-WAIT_S = 60
+from support.console_world import WAIT_S, World
+from support.waiting import eventually
 
 
 @pytest.fixture
@@ -45,6 +45,21 @@ def requested_urls(driver):
     return urls
 
 
+@pytest.fixture(scope="session")
+def assert_accessible():
+    """Fails where axe-core finds on the page something serious or critical: names, roles, contrast, order of headings and more."""
+    from axe_core_python.base import AXE_SCRIPT  # what only these tests need is looked for only here
+
+    def check(driver):
+        if not driver.execute_script("return 'axe' in window"):
+            driver.execute_script(AXE_SCRIPT)
+        found = driver.execute_async_script("axe.run(arguments[0]).then(({violations}) => arguments[1](violations))",
+                                            {"resultTypes": ["violations"]})
+        serious = [f"{one['id']}: {one['help']}: {[node['html'] for node in one['nodes']]}" for one in found if one["impact"] in ("serious", "critical")]
+        assert serious == []
+    return check
+
+
 @pytest.fixture
 def assert_quiet():
     def check(driver, origin):
@@ -55,3 +70,12 @@ def assert_quiet():
         assert [url for url in urls if not url.startswith((f"{origin}/", "data:"))] == []
         return len(urls)
     return check
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    made = World(tmp_path_factory.mktemp("console"))
+    with made.server:
+        made.server.wait_active()
+        eventually(lambda: made.call("/v2/models/echo/ready", Authorization=f"Bearer {made.admin}")[0] == 200, WAIT_S)
+        yield made

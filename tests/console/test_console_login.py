@@ -1,72 +1,18 @@
 """People who log in to the console with a key."""
 
-import http.client
 import json
-import re
 
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys as Key
 from selenium.webdriver.support.wait import WebDriverWait
-from support.identities import Keys
-from support.models import identity_config, write_model
-from support.server import DEFAULT_MANIFEST, Server
+from support.console_world import OWN, POLL_S, WAIT_S
 from support.waiting import eventually
-
-WAIT_S = 60
-OWN = {"x-atoll-console": "1"}
-
-
-class World:
-    def __init__(self, folder):
-        self.keys = Keys(folder / "keys")
-        self.admin = self.keys.add("admin", "*")
-        self.monitor = self.keys.add("monitor", "console.read")
-        self.client = self.keys.add("client", "inference,metadata,health")
-        self.manifest = folder / "atoll.toml"
-        text = re.sub(r'(?m)^use = "backends/(onnxruntime|python)"', r"\g<0>\nenabled = false", DEFAULT_MANIFEST.read_text())
-        text = text.replace('use = "control/none"', 'use = "control/explicit"\nload_model = ["echo"]')
-        self.manifest.write_text(text + f'\n[plugin.keys]\nuse = "security/keys"\nkeys_file = "{self.keys.path}"\n'
-                                 '[plugin.sessions]\nuse = "security/sessions"\n')
-        for name in ("echo", "spare"):
-            write_model(folder / "models", name, identity_config(name, dims=(2,), max_batch_size=8))
-        self.server = Server(folder / "models", 'plugin.http.address="0.0.0.0:0"', manifest=self.manifest)
-
-    @property
-    def port(self):
-        return int(self.server.http_address.rsplit(":", 1)[1])
-
-    def call(self, path, method="GET", body=None, **headers):
-        """Status, headers, and the body as JSON or as text."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_S)
-        try:
-            connection.request(method, path, body, {key.replace("_", "-"): value for key, value in headers.items()})
-            reply = connection.getresponse()
-            text = reply.read().decode()
-            return reply.status, reply.headers, json.loads(text) if text.startswith("{") else text
-        finally:
-            connection.close()
-
-    def log_in(self, token):
-        """The cookie."""
-        status, headers, body = self.call("/v2/console/login", "POST", json.dumps({"token": token}), **OWN)
-        assert status == 200, body
-        return headers["set-cookie"].split(";")[0]
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    made = World(tmp_path_factory.mktemp("console"))
-    with made.server:
-        made.server.wait_active()
-        eventually(lambda: made.call("/v2/models/echo/ready", Authorization=f"Bearer {made.admin}")[0] == 200, WAIT_S)
-        yield made
-
 
 def test_a_person_logs_in_acts_and_logs_out(open_browser, world):
     page = open_browser()
     place = f"http://127.0.0.1:{world.port}/console/"
-    until = lambda condition: WebDriverWait(page, WAIT_S).until(condition)  # noqa: E731
+    until = lambda condition: WebDriverWait(page, WAIT_S, POLL_S).until(condition)  # noqa: E731
 
     def log_in(token):
         until(lambda page: page.find_elements(By.ID, "key"))

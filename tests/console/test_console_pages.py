@@ -13,17 +13,12 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 from support.addresses import free_addresses
+from support.console_world import HOSTILE, POLL_S, WAIT_S, write_hostile
 from support.models import identity_config, tensor_config, write_model
-from support.server import DEFAULT_MANIFEST, Server
+from support.server import DEFAULT_MANIFEST, ROOT, Server
 from support.waiting import eventually
 from tritonclient.http import InferInput
 
-WAIT_S = 60
-MARKUP = "<img src=x onerror=window.harmed=1>"
-SHELL = "it's $(touch harmed) `x`"
-LONG = "n" * 255
-RIGHT_TO_LEFT = "\u202eנמוך"
-HOSTILE = [MARKUP, SHELL, LONG, RIGHT_TO_LEFT]
 MANY = 150
 
 
@@ -39,8 +34,7 @@ def server(tmp_path_factory):
                 output_map { key: "OUTPUT0" value: "text_output" } } ] }""")
     write_model(repository, "spare", identity_config("spare", dims=(2,)))
     write_model(repository, "broken", 'backend: "identity" max_batch_size: -1')
-    for name in HOSTILE:
-        write_model(repository, name, identity_config("echo", dims=(2,)).replace('name: "echo"', ""))
+    write_hostile(repository)
     for i in range(MANY):
         write_model(repository, f"many{i:03}")
     with Server(repository, 'plugin.control.use="control/explicit"',
@@ -69,11 +63,11 @@ def infer(server):
 
 def go(page, server, place):
     page.get(f"http://{server.http_address}/console/#{place}")
-    WebDriverWait(page, WAIT_S).until(lambda page: page.find_element(By.ID, "state").text.startswith("live"))
+    WebDriverWait(page, WAIT_S, POLL_S).until(lambda page: page.find_element(By.ID, "state").text.startswith("live"))
 
 
 def wait_text(page, text):
-    WebDriverWait(page, WAIT_S).until(lambda page: text in page.find_element(By.ID, "view").text)
+    WebDriverWait(page, WAIT_S, POLL_S).until(lambda page: text in page.find_element(By.ID, "view").text)
 
 
 def model_place(name):
@@ -81,16 +75,24 @@ def model_place(name):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_in_both_schemes(open_browser, assert_quiet, server, scheme, tmp_path):
+def test_every_page_in_both_schemes(open_browser, assert_quiet, assert_accessible, server, scheme, tmp_path):
     page = open_browser(scheme)
     backgrounds = {"light": "rgba(255, 255, 255, 1)", "dark": "rgba(13, 17, 23, 1)"}
-    for place, text in [("/overview", "Models by state"), ("/models", "echo"), (model_place("echo"), "INPUT0"), ("/log", "log_info")]:
+    for place, text in [("/overview", "Models by state"), ("/models", "echo"), (model_place("echo"), "INPUT0"), ("/ensembles", "chat"),
+                        ("/ensemble/chat/1", "Takes"), ("/plugins", "frontends/console"), ("/timeline", "The server is up"), ("/log", "log_info"), ("/trace", "trace_level")]:
         go(page, server, place)
         wait_text(page, text)
         body = page.find_element(By.TAG_NAME, "body")
         assert body.value_of_css_property("background-color") == backgrounds[scheme]
         assert page.save_screenshot(str(tmp_path / f"{place.split('/')[1]}-{scheme}.png"))
+        if scheme == "light":  # only the palettes differ, which have a test of their own
+            assert_accessible(page)
     assert assert_quiet(page, f"http://{server.http_address}") > 10
+    if scheme == "light":
+        # What looks for mistakes finds one.
+        page.execute_script("document.getElementById('view').append(document.createElement('input'))")
+        with pytest.raises(AssertionError, match="label"):
+            assert_accessible(page)
 
 
 def test_the_overview_counts_while_it_is_looked_at(open_browser, assert_quiet, server):
@@ -104,17 +106,17 @@ def test_the_overview_counts_while_it_is_looked_at(open_browser, assert_quiet, s
 
     before = counted()
     infer(server)
-    WebDriverWait(page, WAIT_S).until(lambda page: counted() == before + 1)
+    WebDriverWait(page, WAIT_S, POLL_S).until(lambda page: counted() == before + 1)
     # The figures of a chart are in a table, too.
     page.find_element(By.CSS_SELECTOR, ".charts summary").click()
-    WebDriverWait(page, WAIT_S).until(lambda page: len(page.find_elements(By.CSS_SELECTOR, ".charts details[open] tbody tr")) >= 2)
+    WebDriverWait(page, WAIT_S, POLL_S).until(lambda page: len(page.find_elements(By.CSS_SELECTOR, ".charts details[open] tbody tr")) >= 2)
     assert_quiet(page, f"http://{server.http_address}")
 
 
 def test_models_are_searched_and_turned(open_browser, assert_quiet, server):
     page = open_browser()
     go(page, server, "/models?state=NOT%20LOADED")
-    place = lambda text: WebDriverWait(page, WAIT_S).until(lambda page: page.find_element(By.ID, "place").text == text)  # noqa: E731
+    place = lambda text: WebDriverWait(page, WAIT_S, POLL_S).until(lambda page: page.find_element(By.ID, "place").text == text)  # noqa: E731
     place(f"1 to 100 of {MANY + 1}")
     page.find_element(By.XPATH, "//button[.='Next']").send_keys(Keys.ENTER)
     place(f"101 to {MANY + 1} of {MANY + 1}")
@@ -188,53 +190,27 @@ def test_a_restart_is_drawn_as_one(open_browser, tmp_path):
             eventually(lambda: len(history(running)["points"]) > 2, WAIT_S)
             go(page, running, "/overview")
             page.find_element(By.CSS_SELECTOR, ".charts summary").click()
-        WebDriverWait(page, WAIT_S).until(lambda page: page.find_element(By.ID, "state").text.startswith("not live"))
+        WebDriverWait(page, WAIT_S, POLL_S).until(lambda page: page.find_element(By.ID, "state").text.startswith("not live"))
         with Server(tmp_path, *settings):
-            WebDriverWait(page, WAIT_S).until(lambda page: page.find_element(By.ID, "state").text.startswith("live"))
+            WebDriverWait(page, WAIT_S, POLL_S).until(lambda page: page.find_element(By.ID, "state").text.startswith("live"))
             wait_text(page, "the server was started")
 
 
-def test_models_are_loaded_and_unloaded_as_by_the_call(open_browser, assert_quiet, server):
+def test_where_nobody_is_known_the_page_only_reads(open_browser, assert_quiet, server):
     page = open_browser()
-
-    def act(text, name, told):
-        go(page, server, f"/models?search={urllib.parse.quote(name)}")
-        page.refresh()
-        WebDriverWait(page, WAIT_S).until(lambda page: page.find_elements(By.CSS_SELECTOR, f"[aria-label='{text} {name}']"))
-        page.find_element(By.CSS_SELECTOR, f"[aria-label='{text} {name}']").send_keys(Keys.ENTER)
-        page.find_element(By.CSS_SELECTOR, "dialog button[value=yes]").click()
-        WebDriverWait(page, WAIT_S).until(lambda page: told in page.find_element(By.ID, "said").text)
-
-    def states(name):
-        with server.http_client() as client:
-            return [model.get("state") for model in client.get_model_repository_index() if model["name"] == name]
-
-    act("Load", "spare", "done")
-    assert states("spare") == ["READY"]
-    act("Unload", "spare", "done")
-    assert states("spare") == ["UNAVAILABLE"]
-    assert_quiet(page, f"http://{server.http_address}")
-    # What fails is told in the words of the call.
-    status, _, body = ask(server, "/v2/repository/models/broken/load", method="POST", data=b"{}")
-    assert status >= 400
-    act("Load", "broken", json.loads(body)["error"])
-    # Who thinks better of it changes nothing.
-    page.find_element(By.CSS_SELECTOR, "[aria-label='Load broken']").click()
-    page.find_element(By.CSS_SELECTOR, "dialog button[value=no]").click()
-    assert page.find_elements(By.CSS_SELECTOR, "dialog") == []
-
-
-def test_log_settings_are_changed_as_by_the_call(open_browser, assert_quiet, server):
-    settings = lambda: json.loads(ask(server, "/v2/logging")[2])  # noqa: E731
-    before = settings()
-    page = open_browser()
-    go(page, server, "/log")
-    for wanted in (not before["log_info"], before["log_info"]):
-        page.find_element(By.ID, "log_info").click()
-        page.find_element(By.ID, "apply").click()
-        eventually(lambda wanted=wanted: settings()["log_info"] == wanted, WAIT_S)
-        WebDriverWait(page, WAIT_S).until(lambda page: page.find_element(By.ID, "said").text == "applied")
-    assert settings() == before
+    for place, text in [("/models?search=spare", "spare"), (model_place("echo"), "Copy as curl"), ("/log", "log_info"), ("/trace", "trace_level")]:
+        go(page, server, place)
+        wait_text(page, text)
+        shown = page.execute_script("return [...document.querySelectorAll('#view button, #view a')].map(one => one.innerText)")
+        assert not {"Load", "Load again", "Unload", "Send", "Apply"} & set(shown), shown
+        if not place.startswith("/models"):
+            wait_text(page, "the console only reads")
+    assert page.find_elements(By.CSS_SELECTOR, "#view form input") == []
+    # The calls of the V2 protocol are what they were; the console has none that acts.
+    assert json.loads(ask(server, "/v2/console/caller")[2]) == {"name": "", "tenant": "", "may_act": False}
+    assert not any(model["may_control"] for model in json.loads(ask(server, "/v2/console/models?limit=1000")[2])["models"])
+    for path in ("overview", "models", "history", "timeline", "ensembles", "plugins", "caller"):
+        assert ask(server, f"/v2/console/{path}", method="POST", data=b"{}")[0] == 405
     assert_quiet(page, f"http://{server.http_address}")
 
 
@@ -258,9 +234,9 @@ def test_names_of_models_are_texts(open_browser, assert_quiet, server, name):
     page.find_element(By.XPATH, f'//a[.="{name}"]').click()
     wait_text(page, "INPUT0")
     assert name in page.find_element(By.TAG_NAME, "h2").text
-    for button in ("curl", "python", "send"):
+    for button in ("curl", "python"):
         page.find_element(By.ID, button).click()
-        wait_text(page, {"curl": "data-binary", "python": "tritonclient", "send": '"OUTPUT0"'}[button])
+        wait_text(page, {"curl": "data-binary", "python": "tritonclient"}[button])
     assert page.execute_script("return window.harmed") is None
     assert page.find_elements(By.CSS_SELECTOR, "img") == []
     # Nothing is wider than the window of a phone.
@@ -270,7 +246,8 @@ def test_names_of_models_are_texts(open_browser, assert_quiet, server, name):
 
 # --- the calls ---
 
-@pytest.mark.parametrize("path", ["/console/", "/console/app.js", "/v2/console/overview", "/v2/console/models", "/v2/console/history"])
+@pytest.mark.parametrize("path", ["/console/", "/console/app.js", "/v2/console/overview", "/v2/console/models", "/v2/console/history",
+                                  "/v2/console/timeline", "/v2/console/ensembles", "/v2/console/plugins", "/v2/console/caller"])
 def test_forged_hosts_and_origins_are_refused(server, path):
     port = server.http_address.rsplit(":", 1)[1]
     for headers in ({"Host": f"evil.example:{port}"}, {"Origin": "http://evil.example"}, {"Origin": "null"},
@@ -293,8 +270,29 @@ def test_where_others_reach_it_it_says_what_to_set(server, tmp_path):
         assert refused.value.code == 403 and "[plugin.http]" in text and "console.read" in text
 
 
+def luminance(colour):
+    """Relative luminance of "#rgb" or "#rrggbb", as WCAG 2 has it."""
+    digits = colour[1:] if len(colour) == 7 else "".join(digit * 2 for digit in colour[1:])
+    parts = [int(digits[i:i + 2], 16) / 255 for i in (0, 2, 4)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_both_palettes_have_contrast():
+    text = (ROOT / "plugins" / "frontends" / "console" / "page" / "console.css").read_text()
+    palettes = [dict(re.findall(r"--(\w+): (#\w+);", block)) for block in re.findall(r":root \{(.*?)\}", text, re.S)]
+    assert len(palettes) == 2 and all(len(palette) == 13 for palette in palettes)
+    for palette in palettes:
+        for colour in set(palette) - {"back", "card"}:
+            for ground in ("back", "card"):
+                light, dark = sorted((luminance(palette[colour]), luminance(palette[ground])), reverse=True)
+                # Texts and lines of charts; borders.
+                assert (light + 0.05) / (dark + 0.05) >= (3 if colour == "line" else 4.5), (colour, ground)
+
+
 def test_the_whole_page_is_small(server):
-    files = ["", "acts.js", "app.js", "api.js", "chart.js", "console.css", "dom.js", "histogram.js", "history.js", "log.js", "model.js", "models.js", "overview.js",
-             "request_form.js", "uPlot.iife.min.js", "uPlot.min.css"]
+    folder = ROOT / "plugins" / "frontends" / "console"
+    files = [path.name for path in (*folder.glob("page/*"), *folder.glob("third_party/uplot/*.js"), *folder.glob("third_party/uplot/*.css"))]
+    assert {"index.html", "app.js", "uPlot.iife.min.js"} <= set(files)
     sizes = {name: len(ask(server, f"/console/{name}")[2].encode()) for name in files}
     assert all(sizes.values()) and sum(sizes.values()) < 150_000, sizes

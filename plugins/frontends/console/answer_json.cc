@@ -13,6 +13,7 @@ namespace atl::frontends::console {
 namespace {
 
 constexpr uint64_t kMostModels = 1000;
+constexpr uint64_t kMostEnsembles = 1000;
 
 char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
@@ -102,7 +103,7 @@ std::string models_json(const CatalogLook& look, const ModelsQuery& query, const
                         const Identity* identity) {
   const auto may_control = [&](const ModelIndexEntry& entry) {
     constexpr ApiCategory kRepository = ApiCategory::kModelRepository;
-    return server.control == "explicit" &&
+    return server.may_act && server.control == "explicit" &&
            (identity == nullptr || identity->may(kRepository, api_category_name(kRepository), entry.name));
   };
   std::vector<const ModelIndexEntry*> page;
@@ -127,6 +128,34 @@ std::string models_json(const CatalogLook& look, const ModelsQuery& query, const
         write_member(json, "may_control", may_control(*entry));
       });
     });
+  });
+}
+
+std::string ensembles_json(const CatalogLook& look, const std::vector<ModelName>& ensembles,
+                           const Identity* identity) {
+  return object_json([&](CheckedWriter& json) {
+    write_member(json, "time_ms", look.wall_ms);
+    uint64_t matching = 0;
+    write_key(json, "ensembles");
+    json.StartArray();
+    for (const ModelName& one : ensembles) {
+      if (identity != nullptr && !identity->may(ApiCategory::kOther, kCategory, one.name)) continue;
+      if (++matching > kMostEnsembles) continue;
+      write_object(json, [&] {
+        write_member(json, "name", one.name);
+        write_member(json, "version", one.version);
+      });
+    }
+    json.EndArray();
+    write_member(json, "matching", matching);
+  });
+}
+
+std::string caller_json(const ServerFacts& server, const Identity* identity) {
+  return object_json([&](CheckedWriter& json) {
+    write_member(json, "name", identity == nullptr ? std::string_view() : identity->name());
+    write_member(json, "tenant", identity == nullptr ? std::string_view() : identity->tenant());
+    write_member(json, "may_act", server.may_act);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "atoll/core/status.h"
 #include "atoll/frontend/access.h"
@@ -20,7 +21,8 @@ inline constexpr std::string_view kPageCategory = "console.page";
 struct ServerFacts {
   std::string_view version;
   ProcessStart start;
-  std::string control;  ///< ModelControl::mode(); empty: nothing loads models
+  std::string control;   ///< ModelControl::mode(); empty: nothing loads models
+  bool may_act = false;  ///< CallerCheck::may_act() of the call
 };
 
 /// Which entries of the list of models are asked for.
@@ -39,6 +41,10 @@ std::string overview_json(const CatalogLook& look, const ServerFacts& server);
 /// \param identity  null: all models may be seen
 std::string models_json(const CatalogLook& look, const ModelsQuery& query, const ServerFacts& server,
                         const Identity* identity);
+std::string ensembles_json(const CatalogLook& look, const std::vector<ModelName>& ensembles,
+                           const Identity* identity);
+/// Who has made this call.
+std::string caller_json(const ServerFacts& server, const Identity* identity);
 std::string error_json(std::string_view text);
 
 }  // namespace atl::frontends::console

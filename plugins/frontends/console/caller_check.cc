@@ -60,7 +60,7 @@ std::string CallerCheck::refusal(const HttpExchange& exchange) const {
     if (!is_origin_of(origin, hosts.front())) return "The console does not answer pages of another origin.";
   }
   // Where callers are known, whoever is let in without an identity may be so.
-  if (exchange.identity() != nullptr || has_identities()) return {};
+  if (may_act(exchange)) return {};
   const std::string open = open_listener();
   if (open.empty()) return {};
   return cat(

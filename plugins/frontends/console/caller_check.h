@@ -37,6 +37,10 @@ class CallerCheck {
 
   /// Why the request is refused, for its client; empty: it is not. [request, in HttpRoutes::handle()]
   std::string refusal(const HttpExchange& exchange) const;
+  /// Whether callers are known, so that the page may do more than look. [any]
+  bool may_act(const HttpExchange& exchange) const {
+    return exchange.identity() != nullptr || has_identities();
+  }
 
  private:
   bool has_identities() const;

@@ -16,18 +16,18 @@ void add_duration(StatisticDuration& sum, const StatisticDuration& one) noexcept
   sum.ns += one.ns;
 }
 
-int64_t number_of(const std::string& version) noexcept {
+bool comes_before(const ModelIndexEntry& a, const ModelIndexEntry& b) noexcept {
+  if (const int order = a.name.compare(b.name); order != 0) return order < 0;
+  return version_number(a.version) < version_number(b.version);
+}
+
+}  // namespace
+
+int64_t version_number(const std::string& version) noexcept {
   int64_t number = -1;
   (void)std::from_chars(version.data(), version.data() + version.size(), number);
   return number;
 }
-
-bool comes_before(const ModelIndexEntry& a, const ModelIndexEntry& b) noexcept {
-  if (const int order = a.name.compare(b.name); order != 0) return order < 0;
-  return number_of(a.version) < number_of(b.version);
-}
-
-}  // namespace
 
 void ModelSums::add(const ModelStatistics& one) noexcept {
   add_duration(success, one.success);
@@ -47,6 +47,19 @@ Result<const CatalogLook*> CatalogView::look() {
   const int64_t age_ns = clock_.now_ns() - look_.taken_ns;
   if (!is_taken_ || age_ns >= std::max(kShortestNs, kPause * look_.took_ns)) ATOLL_RETURN_IF_ERROR(renew());
   return &look_;
+}
+
+const std::vector<ModelName>& CatalogView::ensembles() {
+  if (ensembles_ns_ == look_.taken_ns) return ensembles_;
+  ensembles_ns_ = look_.taken_ns;
+  ensembles_.clear();
+  for (const ModelIndexEntry& entry : look_.entries) {
+    if (entry.state != model_state_name(ModelState::kReady)) continue;
+    const Result<ModelRef> model = catalog_.acquire(entry.name, version_number(entry.version));
+    if (model.ok() && model.value()->info().platform == "ensemble")
+      ensembles_.push_back({entry.name, entry.version});
+  }
+  return ensembles_;
 }
 
 Status CatalogView::renew() {

@@ -21,6 +21,9 @@ struct ModelSums {
   void add(const ModelStatistics& one) noexcept;
 };
 
+/// Of an entry of the index; -1: it has none.
+int64_t version_number(const std::string& version) noexcept;
+
 struct CatalogLook {
   int64_t taken_ns = 0;  ///< when it was begun, by Clock::now_ns()
   int64_t wall_ms = 0;   ///< when it was begun, in milliseconds since 1970
@@ -28,6 +31,10 @@ struct CatalogLook {
   std::vector<ModelIndexEntry> entries;    ///< by name, then by version
   std::map<std::string, uint64_t> states;  ///< how many entries; "NOT LOADED" of those without a state
   ModelSums sums;
+};
+
+struct ModelName {
+  std::string name, version;
 };
 
 /// Looks at the catalog only when somebody asks, and seldom enough that it costs little however many ask: the next look is
@@ -40,6 +47,8 @@ class CatalogView {
   /// Reads the repository, and statistics of a model at a time. [worker]
   /// Errors: those of ModelCatalog::index(), if there was no look yet or the last one is too old.
   Result<const CatalogLook*> look();
+  /// Those of the last look that are ensembles and still served. [worker]
+  const std::vector<ModelName>& ensembles();
 
  private:
   Status renew();
@@ -48,6 +57,8 @@ class CatalogView {
   const Clock& clock_;
   CatalogLook look_;
   bool is_taken_ = false;
+  std::vector<ModelName> ensembles_;
+  int64_t ensembles_ns_ = -1;  ///< CatalogLook::taken_ns of the look of which they are
 };
 
 }  // namespace atl::frontends::console

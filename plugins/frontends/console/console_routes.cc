@@ -7,6 +7,7 @@
 #include "atoll/core/guarded.h"
 #include "atoll/core/stop_executor.h"
 #include "frontends/common/http/entity_tag.h"
+#include "frontends/console/instances/instances_json.h"
 
 namespace atl::frontends::console {
 namespace {
@@ -15,6 +16,10 @@ constexpr std::string_view kFolder = "/console/";
 constexpr std::string_view kOverview = "/v2/console/overview";
 constexpr std::string_view kModels = "/v2/console/models";
 constexpr std::string_view kHistory = "/v2/console/history";
+constexpr std::string_view kEnsembles = "/v2/console/ensembles";
+constexpr std::string_view kPlugins = "/v2/console/plugins";
+constexpr std::string_view kCaller = "/v2/console/caller";
+constexpr std::string_view kTimeline = "/v2/console/timeline";
 /// Looks for the history may take 1 % of a processor.
 constexpr int64_t kHistoryPause = 100;
 constexpr int64_t kShortestHistoryNs = 50 * kNsPerMs;
@@ -63,7 +68,14 @@ bool may_see_all(const Identity* identity) {
 }  // namespace
 
 ConsoleRoutes::ConsoleRoutes(Host& host, CallerRules rules, int64_t history_ns)
-    : host_(host), history_ns_(history_ns), callers_(host, std::move(rules)), ring_(host), control_(host) {}
+    : host_(host),
+      history_ns_(history_ns),
+      callers_(host, std::move(rules)),
+      ring_(host),
+      timeline_(host),
+      recorder_(host, timeline_),
+      instances_(host),
+      control_(host) {}
 
 Status ConsoleRoutes::start() {
   Result<Service<ModelCatalog>> catalog = host_.registry().find<ModelCatalog>();
@@ -75,6 +87,9 @@ Status ConsoleRoutes::start() {
   ATOLL_RETURN_IF_ERROR(callers_.open());
   ATOLL_RETURN_IF_ERROR(control_.open());
   ATOLL_RETURN_IF_ERROR(ring_.open());
+  ATOLL_RETURN_IF_ERROR(timeline_.open());
+  ATOLL_RETURN_IF_ERROR(recorder_.open());
+  ATOLL_RETURN_IF_ERROR(instances_.open());
   catalog_ = std::move(catalog).value();
   slow_ = std::move(slow).value();
   view_.emplace(*catalog_, host_.clock());
@@ -88,6 +103,9 @@ void ConsoleRoutes::stop() {
   stop_executor(slow_);
   sampler_.reset();
   view_.reset();
+  instances_.close();
+  recorder_.close();
+  timeline_.close();
   ring_.close();
   control_.close();
   callers_.close();
@@ -96,11 +114,11 @@ void ConsoleRoutes::stop() {
 
 std::vector<HttpRoute> ConsoleRoutes::routes() const noexcept {
   const std::string category(kCategory), page(kPageCategory);
-  return {{"/console", kHttpGet | kHttpHead, page},
-          {"/console/*", kHttpGet | kHttpHead, page},
-          {std::string(kOverview), kHttpGet, category},
-          {std::string(kModels), kHttpGet, category},
-          {std::string(kHistory), kHttpGet, category}};
+  return {{"/console", kHttpGet | kHttpHead, page},      {"/console/*", kHttpGet | kHttpHead, page},
+          {std::string(kOverview), kHttpGet, category},  {std::string(kModels), kHttpGet, category},
+          {std::string(kHistory), kHttpGet, category},   {std::string(kTimeline), kHttpGet, category},
+          {std::string(kEnsembles), kHttpGet, category}, {std::string(kPlugins), kHttpGet, category},
+          {std::string(kCaller), kHttpGet, category}};
 }
 
 void ConsoleRoutes::handle(std::string_view route, HttpExchange& exchange) noexcept {
@@ -116,24 +134,33 @@ void ConsoleRoutes::handle(std::string_view route, HttpExchange& exchange) noexc
 
 void ConsoleRoutes::take(std::string_view route, HttpExchange& exchange, Pass pass) {
   const bool is_file = route == "/console" || route == "/console/*";
-  if (!is_file && route != kOverview && route != kModels && route != kHistory)
+  const std::string_view calls[] = {kOverview, kModels, kHistory, kTimeline, kEnsembles, kPlugins, kCaller};
+  if (!is_file && std::find(std::begin(calls), std::end(calls), route) == std::end(calls))
     return answer_json(exchange, 404, error_json("There is no such path."));
   if (const std::string why = callers_.refusal(exchange); !why.empty())
     return answer_json(exchange, 403, error_json(why));
   if (is_file) return answer_file(exchange);
+  if (route == kPlugins) return answer_plugins(exchange);
+  if (route == kCaller) return answer_json(exchange, 200, caller_json(facts(exchange), exchange.identity()));
   if (route == kOverview)
     return answer_later(exchange, std::move(pass), [this](HttpExchange& to) { answer_overview(to); });
-  if (route == kModels) {
-    Result<ModelsQuery> query = ModelsQuery::parse(exchange.query());
-    if (!query.ok()) return answer_failure(exchange, query.status());
-    return answer_later(
-        exchange, std::move(pass),
-        [this, query = std::move(query).value()](HttpExchange& to) { answer_models(to, query); });
-  }
-  Result<HistoryQuery> query = HistoryQuery::parse(exchange.query());
+  if (route == kEnsembles)
+    return answer_later(exchange, std::move(pass), [this](HttpExchange& to) { answer_ensembles(to); });
+  if (route == kModels)
+    return answer_asked<ModelsQuery>(exchange, std::move(pass), &ConsoleRoutes::answer_models);
+  if (route == kTimeline)
+    return answer_asked<TimelineQuery>(exchange, std::move(pass), &ConsoleRoutes::answer_timeline);
+  answer_asked<HistoryQuery>(exchange, std::move(pass), &ConsoleRoutes::answer_history);
+}
+
+template <class Query>
+void ConsoleRoutes::answer_asked(HttpExchange& exchange, Pass pass,
+                                 void (ConsoleRoutes::*answer)(HttpExchange&, const Query&)) {
+  Result<Query> query = Query::parse(exchange.query());
   if (!query.ok()) return answer_failure(exchange, query.status());
-  answer_later(exchange, std::move(pass),
-               [this, query = std::move(query).value()](HttpExchange& to) { answer_history(to, query); });
+  answer_later(exchange, std::move(pass), [this, answer, query = std::move(query).value()](HttpExchange& to) {
+    (this->*answer)(to, query);
+  });
 }
 
 template <class Answer>
@@ -172,23 +199,30 @@ void ConsoleRoutes::answer_file(HttpExchange& exchange) const {
   exchange.answer({.content_type = file->content_type, .headers = headers}, std::string(file->content));
 }
 
-ServerFacts ConsoleRoutes::facts() const {
+Result<const CatalogLook*> ConsoleRoutes::look() {
+  Result<const CatalogLook*> look = view_->look();
+  if (look.ok()) recorder_.note_failures(*look.value());
+  return look;
+}
+
+ServerFacts ConsoleRoutes::facts(const HttpExchange& exchange) const {
   ServerFacts facts = server_;
+  facts.may_act = callers_.may_act(exchange);
   if (const auto control = control_.hold()) facts.control = control->mode();
   return facts;
 }
 
 void ConsoleRoutes::answer_overview(HttpExchange& exchange) {
   if (!may_see_all(exchange.identity())) return answer_json(exchange, 403, error_json(kSeesSome));
-  const Result<const CatalogLook*> look = view_->look();
+  const Result<const CatalogLook*> look = this->look();
   if (!look.ok()) return answer_failure(exchange, look.status());
-  answer_json(exchange, 200, overview_json(*look.value(), facts()));
+  answer_json(exchange, 200, overview_json(*look.value(), facts(exchange)));
 }
 
 void ConsoleRoutes::answer_models(HttpExchange& exchange, const ModelsQuery& query) {
-  const Result<const CatalogLook*> look = view_->look();
+  const Result<const CatalogLook*> look = this->look();
   if (!look.ok()) return answer_failure(exchange, look.status());
-  answer_json(exchange, 200, models_json(*look.value(), query, facts(), exchange.identity()));
+  answer_json(exchange, 200, models_json(*look.value(), query, facts(exchange), exchange.identity()));
 }
 
 void ConsoleRoutes::answer_history(HttpExchange& exchange, const HistoryQuery& query) {
@@ -202,6 +236,25 @@ void ConsoleRoutes::answer_history(HttpExchange& exchange, const HistoryQuery& q
   const bool may = identity == nullptr || identity->may(ApiCategory::kOther, kCategory, query.model);
   answer_json(exchange, 200,
               history_json(may ? view : HistoryView(), server_.start, query.model, query.version));
+}
+
+void ConsoleRoutes::answer_timeline(HttpExchange& exchange, const TimelineQuery& query) {
+  // Some failures are found by a look at the models. Without one there is what was heard.
+  (void)look();
+  answer_json(exchange, 200,
+              timeline_json(timeline_.view(), query, server_.start, host_.clock().wall_ns() / kNsPerMs,
+                            exchange.identity()));
+}
+
+void ConsoleRoutes::answer_ensembles(HttpExchange& exchange) {
+  const Result<const CatalogLook*> look = this->look();
+  if (!look.ok()) return answer_failure(exchange, look.status());
+  answer_json(exchange, 200, ensembles_json(*look.value(), view_->ensembles(), exchange.identity()));
+}
+
+void ConsoleRoutes::answer_plugins(HttpExchange& exchange) const {
+  if (!may_see_all(exchange.identity())) return answer_json(exchange, 403, error_json(kSeesSome));
+  answer_json(exchange, 200, instances_json(instances_.view(), server_.start));
 }
 
 }  // namespace atl::frontends::console

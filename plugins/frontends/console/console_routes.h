@@ -17,7 +17,11 @@
 #include "frontends/console/history/history_json.h"
 #include "frontends/console/history/history_ring.h"
 #include "frontends/console/history/history_sampler.h"
+#include "frontends/console/instances/instance_list.h"
 #include "frontends/console/page_files.h"
+#include "frontends/console/timeline/timeline_json.h"
+#include "frontends/console/timeline/timeline_recorder.h"
+#include "frontends/console/timeline/timeline_ring.h"
 
 namespace atl::frontends::console {
 
@@ -44,11 +48,20 @@ class ConsoleRoutes final : public HttpRoutes {
   /// Answers on the thread for what takes longer. \param answer  a function of the exchange
   template <class Answer>
   void answer_later(HttpExchange& exchange, Pass pass, Answer answer);
+  /// The same for a call whose address says what is asked for.
+  template <class Query>
+  void answer_asked(HttpExchange& exchange, Pass pass,
+                    void (ConsoleRoutes::*answer)(HttpExchange&, const Query&));
   void answer_file(HttpExchange& exchange) const;
   void answer_overview(HttpExchange& exchange);
   void answer_models(HttpExchange& exchange, const ModelsQuery& query);
   void answer_history(HttpExchange& exchange, const HistoryQuery& query);
-  ServerFacts facts() const;
+  void answer_timeline(HttpExchange& exchange, const TimelineQuery& query);
+  void answer_ensembles(HttpExchange& exchange);
+  void answer_plugins(HttpExchange& exchange) const;
+  /// What all models are like, now or a little earlier. Errors: as CatalogView::look(). [worker]
+  Result<const CatalogLook*> look();
+  ServerFacts facts(const HttpExchange& exchange) const;
   /// A point of the history, and then the next one.
   void sample();
 
@@ -60,8 +73,11 @@ class ConsoleRoutes final : public HttpRoutes {
   std::optional<CatalogView> view_;  ///< for tasks of slow_
   HistoryRing ring_;
   std::optional<HistorySampler> sampler_;  ///< for tasks of slow_
+  TimelineRing timeline_;
+  TimelineRecorder recorder_;
+  InstanceList instances_;
   Followed<ModelControl> control_;
-  ServerFacts server_;  ///< without `control`, which facts() has
+  ServerFacts server_;  ///< without `control` and `may_act`, which facts() has
   SerialExecutorPtr slow_;
 };
 

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -44,17 +45,18 @@ class OneListener final : public Listeners {
 /// May see the one model.
 class OneModel final : public Identity {
  public:
-  explicit OneModel(std::string model) : model_(std::move(model)) {}
+  explicit OneModel(std::string model, bool may_act = false) : model_(std::move(model)), may_act_(may_act) {}
   std::string_view name() const noexcept override { return "somebody"; }
   std::string_view tenant() const noexcept override { return {}; }
   bool may(ApiCategory, std::string_view category, std::string_view model) const noexcept override {
-    return category == "console.read" && (model.empty() || model == model_ || model_ == "*");
+    return (may_act_ || category == "console.read") && (model.empty() || model == model_ || model_ == "*");
   }
   bool may_all(ApiCategory, std::string_view) const noexcept override { return model_ == "*"; }
   bool holds() const noexcept override { return true; }
 
  private:
   const std::string model_;
+  const bool may_act_;
 };
 
 /// Lets clients load, and is never asked to.
@@ -87,6 +89,7 @@ class ServedConsole final : public HttpRoutesUnderTest {
     routes_.stop();
   }
   HttpRoutes& routes() override { return routes_; }
+  FakeModelCatalog& catalog() { return catalog_; }
   void drain() override { host_.gate().close(); }
 
   ReceivedHttpReply ask(const std::string& path, Headers headers = kLocal,
@@ -146,8 +149,9 @@ TEST(ConsoleRoutes, WhoHasTheFileIsToldSo) {
 
 TEST(ConsoleRoutes, ForgedHostsAndOriginsAreRefused) {
   ServedConsole served;
-  for (const char* path : {"/console/", "/console/app.js", "/v2/console/overview", "/v2/console/models",
-                           "/v2/console/history"}) {
+  for (const char* path :
+       {"/console/", "/console/app.js", "/v2/console/overview", "/v2/console/models", "/v2/console/history",
+        "/v2/console/timeline", "/v2/console/ensembles", "/v2/console/plugins", "/v2/console/caller"}) {
     const ReceivedHttpReply refused = served.ask(path, {{"Host", "evil.example:8000"}});
     EXPECT_EQ(refused.status, 403) << path;
     EXPECT_NE(refused.body.find("allowed_hosts of [plugin.console]"), std::string::npos) << refused.body;
@@ -213,8 +217,12 @@ TEST(ConsoleRoutes, CallersSeeTheirModels) {
 TEST(ConsoleRoutes, WhoMayControlAModel) {
   ServedConsole served(INADDR_LOOPBACK, true);
   EXPECT_NE(served.ask("/v2/console/overview").body.find(R"("control":"explicit")"), std::string::npos);
-  const std::string free = served.ask("/v2/console/models?search=first").body;
+  const OneModel all("*", true);
+  const std::string free = served.ask("/v2/console/models?search=first", kLocal, &all).body;
   EXPECT_NE(free.find(R"("may_control":true)"), std::string::npos) << free;
+  // Where nobody is known, the console only reads.
+  const std::string unknown = served.ask("/v2/console/models?search=first").body;
+  EXPECT_NE(unknown.find(R"("may_control":false)"), std::string::npos) << unknown;
   // Who may only look.
   const OneModel one("first");
   const std::string watched = served.ask("/v2/console/models", kLocal, &one).body;
@@ -225,7 +233,7 @@ TEST(ConsoleRoutes, TheHistoryIsOfAllModelsOrOfOne) {
   ServedConsole served;
   const std::string all = served.ask("/v2/console/history").body;
   EXPECT_NE(all.find(R"("columns":["time_ms","covers_ms","success")"), std::string::npos) << all;
-  EXPECT_NE(all.find(R"("points":[],"busiest":[])"), std::string::npos) << all;
+  EXPECT_NE(all.find(R"("points":[],"recent_ms":0,"busiest":[])"), std::string::npos) << all;
   EXPECT_EQ(served.ask("/v2/console/history?model=first&version=1").status, 200);
   EXPECT_EQ(served.ask("/v2/console/history?model=first").status, 400);
   const OneModel one("first");
@@ -233,6 +241,42 @@ TEST(ConsoleRoutes, TheHistoryIsOfAllModelsOrOfOne) {
   // What may not be seen is told from nothing that there is not.
   EXPECT_EQ(served.ask("/v2/console/history?model=%3Cimg%20onerror%3E&version=1", kLocal, &one).body,
             served.ask("/v2/console/history?model=none&version=1", kLocal, &one).body);
+}
+
+TEST(ConsoleRoutes, WhoCalls) {
+  ServedConsole served;
+  EXPECT_EQ(served.ask("/v2/console/caller").body, R"({"name":"","tenant":"","may_act":false})");
+  const OneModel one("first");
+  EXPECT_EQ(served.ask("/v2/console/caller", kLocal, &one).body,
+            R"({"name":"somebody","tenant":"","may_act":true})");
+}
+
+TEST(ConsoleRoutes, WhatIsOfTheWholeServerIsForThoseWhoSeeAllModels) {
+  ServedConsole served;
+  const OneModel one("first");
+  EXPECT_EQ(served.ask("/v2/console/plugins", kLocal, &one).status, 403);
+  EXPECT_EQ(served.ask("/v2/console/timeline", kLocal, &one).status, 200);
+  for (const char* wrong : {"since=x", "page=1"})
+    EXPECT_EQ(served.ask(cat("/v2/console/timeline?", wrong)).status, 400) << wrong;
+}
+
+TEST(ConsoleRoutes, EnsemblesAreFoundAmongTheModels) {
+  ServedConsole served;
+  ModelInfo info;
+  info.version = 2;
+  info.platform = "ensemble";
+  for (const char* name : {"pipeline", "<b>"}) {
+    info.name = name;
+    served.catalog().add(info);
+  }
+  const auto ensembles = [&](const Identity* identity) {
+    const std::string body = served.ask("/v2/console/ensembles", kLocal, identity).body;
+    return body.substr(std::min(body.find("\"ensembles\""), body.size()));
+  };
+  EXPECT_EQ(ensembles(nullptr),
+            R"("ensembles":[{"name":"<b>","version":"2"},{"name":"pipeline","version":"2"}],"matching":2})");
+  const OneModel one("pipeline");
+  EXPECT_EQ(ensembles(&one), R"("ensembles":[{"name":"pipeline","version":"2"}],"matching":1})");
 }
 
 std::vector<HttpRoutesCase> cases() {
@@ -244,7 +288,11 @@ std::vector<HttpRoutesCase> cases() {
           get("/console/*", "/console/none", 404),
           get("/v2/console/overview", "/v2/console/overview", 200),
           get("/v2/console/models", "/v2/console/models", 200),
-          get("/v2/console/history", "/v2/console/history", 200)};
+          get("/v2/console/history", "/v2/console/history", 200),
+          get("/v2/console/timeline", "/v2/console/timeline", 200),
+          get("/v2/console/ensembles", "/v2/console/ensembles", 200),
+          get("/v2/console/plugins", "/v2/console/plugins", 200),
+          get("/v2/console/caller", "/v2/console/caller", 200)};
 }
 
 std::shared_ptr<HttpRoutesUnderTest> make_routes() { return std::make_shared<ServedConsole>(); }

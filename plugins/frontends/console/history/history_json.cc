@@ -14,13 +14,34 @@
 namespace atl::frontends::console {
 namespace {
 
+/// What is told of the present is a mean over so long.
+constexpr int64_t kRecentMs = 10'000;
+
 /// What one version did in all points.
 struct Total {
   const HistorySeries* series = nullptr;
   uint64_t success = 0, fail = 0, us = 0;
+  uint64_t recent_success = 0, recent_fail = 0;  ///< in points that recent_from() counts
 };
 
+/// The number of the first point that ends less than kRecentMs before the last one.
+uint64_t recent_from(const HistoryView& view) {
+  for (const auto& point : view.points) {
+    if (point->time_ms > view.points.back()->time_ms - kRecentMs) return point->number;
+  }
+  return 0;
+}
+
+/// The time that those points cover.
+int64_t recent_ms(const HistoryView& view) {
+  const uint64_t from = recent_from(view);
+  int64_t sum = 0;
+  for (const auto& point : view.points) sum += point->number < from ? 0 : point->covers_ms;
+  return sum;
+}
+
 std::vector<Total> busiest(const HistoryView& view) {
+  const uint64_t from = recent_from(view);
   std::vector<Total> totals(view.series.size());
   for (size_t i = 0; i < totals.size(); ++i) totals[i].series = view.series[i].get();
   for (const auto& point : view.points) {
@@ -32,6 +53,9 @@ std::vector<Total> busiest(const HistoryView& view) {
       total.success += row.success;
       total.fail += row.fail;
       total.us += uint64_t{row.success} * row.mean_us;
+      if (point->number < from) continue;
+      total.recent_success += row.success;
+      total.recent_fail += row.fail;
     }
   }
   std::erase_if(totals, [](const Total& one) { return one.success + one.fail == 0; });
@@ -85,6 +109,7 @@ std::string history_json(const HistoryView& view, const ProcessStart& start) {
       json.Uint64(point->resident_bytes);
       json.EndArray();
     });
+    write_member(json, "recent_ms", recent_ms(view));
     write_array(json, "busiest", busiest(view), [&](const Total& one) {
       write_object(json, [&] {
         write_member(json, "name", one.series->model.view());
@@ -92,6 +117,8 @@ std::string history_json(const HistoryView& view, const ProcessStart& start) {
         write_member(json, "success", one.success);
         write_member(json, "fail", one.fail);
         write_member(json, "mean_us", one.success == 0 ? 0 : one.us / one.success);
+        write_member(json, "recent_success", one.recent_success);
+        write_member(json, "recent_fail", one.recent_fail);
       });
     });
   });

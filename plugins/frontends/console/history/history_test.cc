@@ -194,7 +194,8 @@ TEST(History, ASuccessorGoesOn) {
   EXPECT_EQ(after->ring.view().points.size(), 3u);
   const std::string body = history_json(after->ring.view(), {"run", 1});
   EXPECT_NE(
-      body.find(R"("busiest":[{"name":"a","version":"1","success":12,"fail":0,"mean_us":1000},{"name":"b")"),
+      body.find(
+          R"("busiest":[{"name":"a","version":"1","success":12,"fail":0,"mean_us":1000,"recent_success":9,"recent_fail":0},{"name":"b")"),
       std::string::npos)
       << body;
 }

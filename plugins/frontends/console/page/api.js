@@ -21,6 +21,16 @@ export const get = (path, signal) => call(path, {signal});
 export const post = (path, body, signal) =>
   call(path, {method: "POST", body: JSON.stringify(body), headers: {"content-type": "application/json"}, signal});
 
+/** Whether the server knows who calls. Where it does not, nothing is shown that changes or uses anything. */
+export async function mayAct(signal) {
+  try {
+    return (await get("/v2/console/caller", signal)).may_act;
+  } catch (error) {
+    if (signal.aborted || error.status === 401) throw error;
+    return false;
+  }
+}
+
 /** "load" or "unload": the repository call, as anybody else would make it. */
 export const control = (act, name, signal) => post(`/v2/repository/models/${encodeURIComponent(name)}/${act}`, {}, signal);
 

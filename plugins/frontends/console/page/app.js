@@ -1,10 +1,14 @@
 // Which page is shown: the part of the address behind '#'.
 import {element, name} from "./dom.js";
-import {show as showLog} from "./log.js";
+import {show as showEnsemble} from "./ensemble.js";
+import {show as showEnsembles} from "./ensembles.js";
 import {caller, logout, showLogin} from "./login.js";
 import {show as showModel} from "./model.js";
 import {show as showModels} from "./models.js";
 import {show as showOverview} from "./overview.js";
+import {show as showPlugins} from "./plugins.js";
+import {showLog, showTrace} from "./settings.js";
+import {show as showTimeline} from "./timeline.js";
 
 const view = document.getElementById("view");
 const state = document.getElementById("state");
@@ -58,6 +62,11 @@ function route() {
   if (kind === "overview") showOverview(view, page.signal, status);
   else if (kind === "models") showModels(view, page.signal, status, new URLSearchParams(query));
   else if (kind === "model") showModel(view, page.signal, status, decoded(rest[0] || ""), decoded(rest[1] || ""));
+  else if (kind === "ensembles") showEnsembles(view, page.signal, status);
+  else if (kind === "ensemble") showEnsemble(view, page.signal, status, decoded(rest[0] || ""), decoded(rest[1] || ""));
+  else if (kind === "plugins") showPlugins(view, page.signal, status);
+  else if (kind === "timeline") showTimeline(view, page.signal, status);
+  else if (kind === "trace") showTrace(view, page.signal, status);
   else if (kind === "log") showLog(view, page.signal, status);
   else view.append(element("p", {}, "There is no such page."));
 }

@@ -31,6 +31,10 @@ export function table(caption, heads, rows) {
       element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map((cell) => element("td", {}, cell)))))));
 }
 
+/** Says why there is nothing to press. */
+export const readsOnly = () => element("p", {className: "note"},
+  "The server does not know who calls, so the console only reads. With a source of identities, such as security/keys, it acts, too.");
+
 /** A list of named figures. */
 export const cards = (pairs) => element("dl", {className: "cards"},
   ...pairs.map(([title, value]) => element("div", {className: "card"}, element("dt", {}, title), element("dd", {}, value))));

@@ -1,5 +1,5 @@
 // One version of a model: its metadata, configuration and statistics, each by the call of the V2 protocol.
-import {get, modelPath, poll} from "./api.js";
+import {get, mayAct, modelPath, poll} from "./api.js";
 import {Chart, Points} from "./chart.js";
 import {cards, element, name, number, table} from "./dom.js";
 import {fill, history, perSecond} from "./history.js";
@@ -52,7 +52,7 @@ export async function show(view, signal, status, model, version) {
   const known = element("div", {});
   view.append(known);
   try {
-    const metadata = await get(path, signal);
+    const [metadata, acts] = await Promise.all([get(path, signal), mayAct(signal)]);
     if (signal.aborted) return;
     known.append(metadataSection(metadata));
     const figures = element("div", {});
@@ -61,10 +61,15 @@ export async function show(view, signal, status, model, version) {
     const rates = new Points(["requests", "errors"]);
     const requests = new Chart("Requests", "per second", rates, false, signal);
     const chart = new Chart("Phases of a request, one on top of the other", "mean ms", points, true, signal);
-    known.append(figures, element("div", {className: "charts"}, requests.section, chart.section), batches, requestForm(metadata, path, signal));
+    known.append(figures, element("div", {className: "charts"}, requests.section, chart.section), batches, requestForm(metadata, path, acts, signal));
     const config = element("pre", {tabIndex: 0});
     known.append(element("section", {}, element("h3", {}, "Configuration, as completed by the server"), config));
-    get(`${path}/config`, signal).then((found) => { config.textContent = JSON.stringify(found, null, 2); },
+    const steps = element("p", {hidden: true}, element("a", {href: `#/ensemble/${encodeURIComponent(model)}/${encodeURIComponent(version)}`}, "Its steps as a graph"));
+    known.prepend(steps);
+    get(`${path}/config`, signal).then((found) => {
+      config.textContent = JSON.stringify(found, null, 2);
+      steps.hidden = found.ensemble_scheduling === undefined;
+    },
       (error) => { config.textContent = error.message; });
     if (version) {
       const found = await history(signal, `?model=${encodeURIComponent(model)}&version=${encodeURIComponent(version)}`);

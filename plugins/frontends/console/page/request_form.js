@@ -1,6 +1,6 @@
 // A request made from a model's metadata: sent from here, or copied for a shell or for Python.
 import {post} from "./api.js";
-import {element, name} from "./dom.js";
+import {element, name, readsOnly} from "./dom.js";
 
 const first = (type) => (type === "BYTES" ? "text" : type === "BOOL" ? false : 0);
 
@@ -48,7 +48,8 @@ export function asOpenAi(origin, model, prompt) {
     "print(answer.choices[0].message.content)", ""].join("\n");
 }
 
-export function requestForm(metadata, path, signal) {
+/** \param acts  whether a request may be sent from here; if not, it may be copied */
+export function requestForm(metadata, path, acts, signal) {
   const inputs = metadata.inputs.map((input) => ({input, given: proposed(input)}));
   const fields = inputs.map(({input, given}) => {
     const shape = element("input", {value: JSON.stringify(given.shape), spellcheck: false});
@@ -80,13 +81,13 @@ export function requestForm(metadata, path, signal) {
   const button = (id, text, act) => element("button", {type: "button", id, onclick: act}, text);
   return element("section", {}, element("h3", {}, "Request"), ...fields.map((field) => field.block),
     element("div", {className: "row"},
-      button("send", "Send", guarded(async (request) => {
+      ...(acts ? [button("send", "Send", guarded(async (request) => {
         say("…");
         say(JSON.stringify(await post(`${path}/infer`, request, signal), null, 2));
-      })),
+      }))] : []),
       button("curl", "Copy as curl", copy((request) => asCurl(`${location.origin}${path}/infer`, request))),
       button("python", "Copy as tritonclient", copy((request) => asPython(location.host, metadata.name, version, request))),
       ...(isText(metadata) ? [button("openai", "Copy as openai", copy((request) =>
         asOpenAi(location.origin, metadata.name, String(request.inputs.find((input) => input.name === "text_input").data.flat()[0]))))] : [])),
-    shown);
+    ...(acts ? [] : [readsOnly()]), shown);
 }

@@ -1,0 +1,87 @@
+#include "frontends/console/instances/instance_list.h"
+
+#include <algorithm>
+
+namespace atl::frontends::console {
+namespace {
+
+using State = PluginStateChanged::State;
+
+/// Two instances may have one name, so that no event may take another one's place.
+constexpr SubscriptionOptions kEach{.depth = 4096, .overflow = Overflow::kDropOldest};
+
+}  // namespace
+
+Status InstanceList::open() {
+  ATOLL_RETURN_IF_ERROR(server_news_.open(host_.events()));
+  ATOLL_RETURN_IF_ERROR(plugin_news_.open(host_.events(), kEach));
+  ATOLL_RETURN_IF_ERROR(service_news_.open(host_.events(), kEach));
+  return reload_news_.open(host_.events(), kEach);
+}
+
+void InstanceList::close() noexcept {
+  reload_news_.reset();
+  service_news_.reset();
+  plugin_news_.reset();
+  server_news_.reset();
+}
+
+InstancesView InstanceList::view() const {
+  std::lock_guard lock(mutex_);
+  InstancesView view = server_;
+  for (const auto& [key, instance] : instances_) {
+    view.instances.push_back(instance);
+    const auto services = services_.find(instance.name);
+    // The services are those of the one that serves.
+    if (instance.state == State::kActive && services != services_.end())
+      view.instances.back().services = services->second;
+  }
+  return view;
+}
+
+void InstanceList::hear(const ServerStateChanged& event) {
+  std::lock_guard lock(mutex_);
+  server_.generation = event.generation;
+  server_.is_draining = event.state == ServerStateChanged::State::kDraining;
+}
+
+void InstanceList::hear(const PluginStateChanged& event) {
+  const std::string name(event.instance.view());
+  std::lock_guard lock(mutex_);
+  if (event.state == State::kDestroyed || event.state == State::kUnloaded) {
+    instances_.erase({name, event.generation});
+    return;
+  }
+  ListedInstance& instance = instances_[{name, event.generation}];
+  instance = {
+      name, std::string(event.plugin.view()), event.state, event.generation, std::string(event.reason.view()),
+      {}};
+}
+
+void InstanceList::hear(const ServiceChanged& event) {
+  const std::string id(event.interface_id.view());
+  std::lock_guard lock(mutex_);
+  std::vector<std::string>& ids = services_[std::string(event.instance.view())];
+  const auto place = std::lower_bound(ids.begin(), ids.end(), id);
+  const bool is_there = place != ids.end() && *place == id;
+  if (event.kind == ServiceChanged::Kind::kWithdrawn) {
+    if (is_there) ids.erase(place);
+    if (ids.empty()) services_.erase(std::string(event.instance.view()));
+  } else if (!is_there) {
+    ids.insert(place, id);
+  }
+}
+
+void InstanceList::hear(const ReloadChanged& event) {
+  if (event.state == ReloadChanged::State::kBegun) return;
+  // What has failed is in the list until the manifest that it was made for is refused, or another one is applied.
+  const bool is_refused = event.state == ReloadChanged::State::kRefused;
+  std::lock_guard lock(mutex_);
+  std::erase_if(instances_, [&](const auto& one) {
+    const ListedInstance& instance = one.second;
+    return is_refused ? instance.generation > event.generation
+                      : instance.state == State::kFailed && instance.generation < event.generation;
+  });
+}
+
+}  // namespace atl::frontends::console

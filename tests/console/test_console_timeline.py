@@ -1,0 +1,105 @@
+"""What the console tells of what has happened: to models, to plugins and to the manifest."""
+
+import json
+import re
+import signal
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
+from support.console_world import MARKUP, POLL_S, WAIT_S
+from support.models import identity_config, write_model
+from support.server import DEFAULT_MANIFEST, Server
+from support.waiting import eventually
+
+USE = 'use = "frontends/console"\n'
+
+
+@pytest.fixture
+def manifest(tmp_path):
+    path = tmp_path / "atoll.toml"
+    text = re.sub(r'(?m)^use = "backends/(onnxruntime|python)"', r"\g<0>\nenabled = false", DEFAULT_MANIFEST.read_text())
+    path.write_text(text.replace('use = "control/none"', 'use = "control/explicit"\nload_model = ["echo"]'))
+    return path
+
+
+@pytest.fixture
+def server(tmp_path, manifest):
+    write_model(tmp_path / "models", "echo", identity_config("echo", dims=(2,), max_batch_size=8))
+    write_model(tmp_path / "models", MARKUP, 'backend: "identity" max_batch_size: -1')
+    with Server(tmp_path / "models", manifest=manifest) as running:
+        yield running.wait_active().wait_ready("echo")
+
+
+def ask(server, path, data=None):
+    try:
+        with urllib.request.urlopen(urllib.request.Request(f"http://{server.http_address}{path}", data), timeout=WAIT_S) as reply:
+            return json.loads(reply.read() or b"{}")
+    except urllib.error.HTTPError as refused:
+        return json.loads(refused.read())
+
+
+def entries(server, **wanted):
+    """Oldest first."""
+    found = ask(server, "/v2/console/timeline")["entries"][::-1]
+    return [entry for entry in found if all(entry.get(key) == value for key, value in wanted.items())]
+
+
+def wait_entry(server, **wanted):
+    return eventually(lambda: entries(server, **wanted), WAIT_S)[-1]
+
+
+def reload(server, manifest, change):
+    manifest.write_text(change(manifest.read_text()))
+    server.process.send_signal(signal.SIGHUP)
+
+
+def test_what_happens_is_told(open_browser, assert_quiet, server, manifest):
+    wait_entry(server, kind="server.active", generation=1)
+    assert wait_entry(server, kind="model.ready", model="echo", version="1")["took_ms"] >= 0
+    # Failures with the words of the index, those that no version comes of included.
+    assert "error" in ask(server, f"/v2/repository/models/{urllib.parse.quote(MARKUP, safe='')}/load", b"{}")
+    reason = wait_entry(server, kind="model.failed", model=MARKUP)["reason"]
+    assert "max_batch_size" in reason
+    assert reason in [model.get("reason") for model in ask(server, "/v2/repository/index", b"{}") if model["name"] == MARKUP]
+    ask(server, "/v2/repository/models/echo/unload", b"{}")
+    wait_entry(server, kind="model.unloaded", model="echo")
+    # A manifest that is refused, and one that puts another instance in the console's place.
+    good = manifest.read_text()
+    reload(server, manifest, lambda text: text.replace(USE, USE + "no_such_option = 1\n"))
+    assert "no_such_option" in wait_entry(server, kind="reload.refused", generation=1)["reason"]
+    before = entries(server)
+    reload(server, manifest, lambda _: good.replace(USE, USE + 'allowed_hosts = ["127.0.0.1", "other.example"]\n'))
+    wait_entry(server, kind="reload.applied", generation=2)
+    # Both tell of each other, and neither forgets what was before.
+    wait_entry(server, kind="plugin.stopped", instance="console", generation=1)
+    after = entries(server)
+    assert [entry for entry in after if entry["number"] <= before[-1]["number"]] == before
+    assert [entry["number"] for entry in after] == list(range(1, len(after) + 1))
+    assert len(entries(server, kind="plugin.active", instance="console", generation=2)) == 1
+    assert ask(server, f"/v2/console/timeline?since={after[-2]['number']}")["entries"] == [after[-1]]
+    plugins = ask(server, "/v2/console/plugins")
+    assert plugins["generation"] == 2
+    listed = {one["name"]: one for one in plugins["instances"]}
+    assert len(listed) == len(plugins["instances"])
+    assert (listed["console"]["state"], listed["console"]["generation"], listed["http"]["generation"]) == ("ACTIVE", 2, 1)
+    assert "atoll.model_catalog/1" in listed["models"]["services"]
+
+    page = open_browser()
+    show = lambda place: page.get(f"http://{server.http_address}/console/#/{place}")  # noqa: E731
+    text = lambda: page.find_element(By.ID, "view").text  # noqa: E731
+    show("timeline")
+    WebDriverWait(page, WAIT_S, POLL_S).until(lambda _: MARKUP in text())
+    assert "The manifest was refused" in text() and "no_such_option" in text() and "The process began" in text()
+    rows = page.find_elements(By.CSS_SELECTOR, "tbody tr")
+    assert len(rows) == len(entries(server)) + 1
+    page.find_element(By.ID, "kinds").send_keys("failures")
+    WebDriverWait(page, WAIT_S, POLL_S).until(lambda _: len(page.find_elements(By.CSS_SELECTOR, "tbody tr")) == 2)
+    show("plugins")
+    WebDriverWait(page, WAIT_S, POLL_S).until(lambda _: "atoll.model_catalog/1" in text())
+    assert page.execute_script("return window.harmed") is None
+    assert page.find_elements(By.CSS_SELECTOR, "img") == []
+    assert_quiet(page, f"http://{server.http_address}")
