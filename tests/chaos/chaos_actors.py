@@ -12,8 +12,8 @@ import time
 import numpy as np
 import tritonclient.grpc as grpcclient
 import tritonclient.utils.shared_memory as shm
-from chaos_models import ELEMENTS
-from chaos_oracle import CONNECTION, DEADLINE_S, NO_ANSWER, Refusal, expected, expected_text
+from chaos_models import ELEMENTS, SHARED
+from chaos_oracle import CONNECTION, DEADLINE_S, IN_PROGRAM, NO_ANSWER, Refusal, expected, expected_text
 from tritonclient.utils import InferenceServerException
 
 MODELS = ("echo", "add", "dyn", "pipe", "py", "cached")
@@ -261,4 +261,24 @@ class Leased(Http):
         return ("leased",)
 
 
-KINDS = (Grpc, Stream, Sequences, SharedMemory, Http, Generate, OpenAi, Leased)
+class InProgram(Actor):
+    """Requests of the C API, some under way at a time, in a program that has a server inside."""
+    kind = "c_api"
+    under_way = 4
+
+    def session(self):
+        return contextlib.nullcontext(self.world.places.program)
+
+    def turn(self, program):
+        asked = [(IN_PROGRAM + self.rng.choice(SHARED), self.values()) for _ in range(self.rng.randint(1, self.under_way))]
+        self.begin(asked[0][0])
+        found = program.ask([{"model": model, "values": values.tolist()} for model, values in asked])
+        for (self.model, values), answer in zip(asked, found, strict=True):
+            if "code" in answer:
+                self.ledger.refused(self.kind, self.model, self.began, Refusal(answer["code"], answer["text"]))
+            else:
+                self.judge(np.array(answer["values"], np.float32), expected(self.model, values))
+        self.end.wait(PAUSE_S / 2)  # without the way through sockets it would take the processors from all others
+
+
+KINDS = (Grpc, Stream, Sequences, SharedMemory, Http, Generate, OpenAi, Leased, InProgram)

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 
+import chaos_embedded
 import chaos_models
 from chaos_world import is_built
 from support import models, pki
@@ -50,7 +51,7 @@ def _can_mount():
 
 
 def impossible():
-    """{kind of fault: why it cannot be had on this machine}"""
+    """{kind of fault, or "KIND clients": why it cannot be had on this machine}"""
     found = {}
     if shutil.which("redis-server") is None:
         found["redis"] = "no redis-server"
@@ -70,6 +71,12 @@ def impossible():
         found["clock"] = "no pool"
     elif clock_library() is None:
         found["clock"] = "no libfaketime"
+    if not is_built("frontends/openai"):
+        found["openai clients"] = "frontends/openai is not built"
+    if "launched" in found:
+        found["leased clients"] = found["launched"]
+    if missing := chaos_embedded.missing():
+        found["c_api clients"] = f"{missing} is not built"
     return found
 
 
@@ -116,7 +123,7 @@ class Places:
 
     def __init__(self, folder, unavailable):
         self.folder, self._unavailable = pathlib.Path(folder), unavailable
-        self.redis = self.pki = self.pool = self.disk = None
+        self.redis = self.pki = self.pool = self.disk = self.program = None
 
     def __enter__(self):
         with contextlib.ExitStack() as stack:
@@ -132,6 +139,8 @@ class Places:
                 pki.make_pki(self.pki)
             if "launched" not in self._unavailable:
                 self.pool = stack.enter_context(Pool(self.folder / "pool"))
+            if "c_api clients" not in self._unavailable:
+                self.program = stack.enter_context(chaos_embedded.Program(self.folder / "program"))
             self._stack = stack.pop_all()
         return self
 

@@ -18,7 +18,7 @@ MORE_THREADS, MORE_DESCRIPTORS = 4, 8
 MORE_MEMORY = 96 << 20
 SLOPE_SHARE, SLOPE_BYTES = 0.02, 8 << 20
 # Traces are written on purpose; a pool's records are another server's; Python keeps what it has compiled.
-IGNORED = {"__pycache__", "trace.json", "pool", "pki"}
+IGNORED = {"__pycache__", "trace.json", "pool", "pki", "program"}
 
 
 def shared_objects():
@@ -40,6 +40,13 @@ def ours(names):
     return frozenset(name for name in names if name not in foreign)
 
 
+def neighbours(world):
+    """The other servers of the run, as far as they run. An instance of the pool is started anew by faults, and is not measured."""
+    pool, program = world.places.pool, world.places.program
+    processes = {"the pool": pool and pool.pools.server.process, "the program": program and program.process}
+    return [(name, process.pid) for name, process in processes.items() if process is not None and process.poll() is None]
+
+
 def measure(world):
     """{what: number, or names}"""
     own = usage(world.pid)
@@ -53,6 +60,10 @@ def measure(world):
     for what in ("threads", "descriptors"):
         found[f"a worker's {what}"] = max((worker[what] for worker in workers), default=0)
     found["a worker's memory"] = max((worker["resident_bytes"] for worker in workers), default=0)
+    for name, pid in neighbours(world):
+        used = usage(pid)
+        found |= {f"{name}'s threads": used["threads"], f"{name}'s descriptors": used["descriptors"],
+                  f"{name}'s memory": used["resident_bytes"]}
     found["/dev/shm"] = ours(shared_objects())
     found["files"] = frozenset(str(path.relative_to(world.folder)) for path in pathlib.Path(world.folder).rglob("*")
                                if not IGNORED & set(path.parts))

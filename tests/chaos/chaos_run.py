@@ -18,7 +18,7 @@ import chaos_plan
 import chaos_quiet
 from chaos_allowances import ALLOWED
 from chaos_oracle import Ledger
-from chaos_world import World, is_built
+from chaos_world import World
 from support.python_models import children
 
 FAULTS = {**chaos_faults.FAULTS, **chaos_clients.FAULTS, **chaos_neighbours.FAULTS}
@@ -31,10 +31,7 @@ EXTRA_S = 15
 
 def kinds_of_clients(impossible):
     """Those that this build and this machine can have."""
-    without = set() if is_built("frontends/openai") else {chaos_actors.OpenAi}
-    if "launched" in impossible:
-        without.add(chaos_actors.Leased)
-    return [kind for kind in chaos_actors.KINDS if kind not in without]
+    return [kind for kind in chaos_actors.KINDS if f"{kind.kind} clients" not in impossible]
 
 
 @dataclasses.dataclass
@@ -90,6 +87,7 @@ class Run:
                 world.workers = len(children(world.pid))
                 self._serve(world)
                 self._stop(world)
+            self._judge_end_of(world.places.program)
         self.left += [f"/dev/shm: {name} is left" for name in sorted(chaos_quiet.ours(chaos_quiet.shared_objects() - shared))]
         return self._sum_up()
 
@@ -210,6 +208,11 @@ class Run:
         else:
             self.result.deaths += 1
             self.log(f"the server ended with {code}; its log's end:\n" + "\n".join(world.server.lines[-40:]))
+
+    def _judge_end_of(self, program):
+        if program is not None and program.code != 0:
+            self.result.deaths += 1
+            self.log(f"the program with a server inside ended with {program.code}; its log's end:\n{program.log[-4000:]}")
 
     def _sum_up(self):
         result = self.result

@@ -6,6 +6,7 @@ import chaos_oracle
 import chaos_quiet
 import numpy as np
 import pytest
+from chaos_actors import InProgram
 from chaos_allowances import ALLOWED
 from chaos_oracle import CONNECTION, NO_ANSWER, Ledger, Refusal, expected, expected_text
 from chaos_plan import KINDS
@@ -97,6 +98,26 @@ def test_memory_that_grows_is_noticed_after_an_hour():
     (said,) = chaos_quiet.growth(points(7200, 9 << 20))
     assert said == "memory: grew by 9.0 MiB an hour from 109.0 MiB"
     assert chaos_quiet.growth(points(3000, 1 << 30)) == [] and chaos_quiet.growth([]) == []
+
+
+class Program:
+    """Answers each request with its values and so much more, or refuses all."""
+
+    def __init__(self, more=0.0, code=None):
+        self.more, self.code = more, code
+
+    def ask(self, requests):
+        if self.code:
+            return [{"code": self.code, "text": ""} for _ in requests]
+        return [{"values": (expected(asked["model"], asked["values"]) + np.float32(self.more)).tolist()} for asked in requests]
+
+
+@pytest.mark.parametrize("program, is_right", [(Program(), True), (Program(more=1), False), (Program(code="UNAVAILABLE"), False)])
+def test_answers_of_the_c_api_are_judged_and_nothing_excuses_its_errors(ledger, program, is_right):
+    for kind in KINDS:
+        ledger.fault(kind)
+    InProgram(None, ledger, 1).turn(program)
+    assert (ledger.wrong == 0, ledger.right > 0) == (is_right, is_right), ledger.failures
 
 
 @pytest.mark.parametrize("more", [{"wrong": 1}, {"deaths": 1}, {"left": 1}, {"too_few": ["kill 0"]}])
