@@ -57,13 +57,22 @@ TENSORS = (models.tensor_config("input", "INPUT0", "TYPE_FP32", [ELEMENTS]) +
            models.tensor_config("output", "OUTPUT0", "TYPE_FP32", [ELEMENTS]))
 
 
-SHARED = ("echo", "add", "dyn", "pipe", "py")
+SHARED = ("echo", "add", "dyn", "pipe", "py", "slow")
+# Of a model that answers one request after the other: requests wait, so their deadlines pass and they can be cancelled.
+# A request can only shorten the timeout that its model has.
+SLOW_MS = 4
+SLOW = """
+instance_group { count: 1 kind: KIND_CPU }
+dynamic_batching { default_queue_policy { timeout_action: REJECT default_timeout_microseconds: 60000000 allow_timeout_override: true } }
+"""
 
 
 def write_shared(repository, prefix="", sabotage=None):
     """The models that both servers have, each under its name behind the prefix."""
-    echo, add, dyn, pipe, py = (prefix + name for name in SHARED)
+    echo, add, dyn, pipe, py, slow = (prefix + name for name in SHARED)
     models.write_model(repository, echo, models.identity_config(echo, dims=(ELEMENTS,), extra="instance_group { count: 2 }"))
+    delay = f'parameters {{ key: "execute_delay_ms" value {{ string_value: "{SLOW_MS}" }} }}'
+    models.write_model(repository, slow, models.identity_config(slow, dims=(ELEMENTS,), extra=SLOW + delay))
     models.write_add(repository, add, 1)
     models.write_model(repository, dyn, 'backend: "onnxruntime" max_batch_size: 0 dynamic_batching { }',
                        files={"model.onnx": models.onnx_add(2)})

@@ -1,15 +1,18 @@
 """A program with the server inside, by libtritonserver.so and nothing else of Atoll: python chaos_program.py LIBRARY MODELS NAME...
 
 It loads the named models and says "ready". Then each line that it reads has requests, [{"model": ..., "values": [...]}, ...],
-which are under way together; its answer is a line with an answer of each, {"values": [...]} or {"code": ..., "text": ...}. It
+which are under way together, with "timeout_us" or "cancel_after_s" if they have; its answer is a line with an answer of each, {"values": [...]} or {"code": ..., "text": ...}. It
 ends with its input."""
 
+import collections
 import ctypes
 import json
 import sys
 import threading
+import time
 
 WAIT_S = 30  # as the run's clients
+KEPT = 1000
 FP32, CPU, EXPLICIT = 11, 0, 2  # of tritonserver_types.h
 POINTER, SIZE, NUMBER = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64
 OUT = ctypes.POINTER
@@ -18,9 +21,8 @@ ALLOCATE = ctypes.CFUNCTYPE(POINTER, POINTER, ctypes.c_char_p, SIZE, ctypes.c_in
 GIVE_BACK = ctypes.CFUNCTYPE(POINTER, POINTER, POINTER, POINTER, SIZE, ctypes.c_int, NUMBER)
 RELEASED = ctypes.CFUNCTYPE(None, POINTER, ctypes.c_uint32, POINTER)
 COMPLETED = ctypes.CFUNCTYPE(None, POINTER, ctypes.c_uint32, POINTER)
-# gRPC's names for the API's.
-CODES = {"Unavailable": "UNAVAILABLE", "Internal": "INTERNAL", "Cancelled": "CANCELLED", "Not found": "NOT_FOUND",
-         "Invalid argument": "INVALID_ARGUMENT", "Unknown": "UNKNOWN", "Unsupported": "UNIMPLEMENTED", "Already exists": "ALREADY_EXISTS"}
+# gRPC's names for the API's numbers.
+CODES = ("UNKNOWN", "INTERNAL", "NOT_FOUND", "INVALID_ARGUMENT", "UNAVAILABLE", "UNIMPLEMENTED", "ALREADY_EXISTS", "CANCELLED")
 
 
 class Failure(Exception):
@@ -34,8 +36,7 @@ class Library:
 
     def __init__(self, path):
         self._library = ctypes.CDLL(path)
-        for name in ("ErrorCodeString", "ErrorMessage"):
-            self._function(name).restype = ctypes.c_char_p
+        self._function("ErrorMessage").restype = ctypes.c_char_p
 
     def _function(self, name):
         return getattr(self._library, f"TRITONSERVER_{name}")
@@ -45,9 +46,9 @@ class Library:
         if not error:
             return
         error = POINTER(error)
-        code, text = (self._function(name)(error).decode() for name in ("ErrorCodeString", "ErrorMessage"))
+        code, text = CODES[self._function("ErrorCode")(error)], self._function("ErrorMessage")(error).decode()
         self._function("ErrorDelete")(error)
-        raise Failure(CODES.get(code, code), text)
+        raise Failure(code, text)
 
     def __getattr__(self, name):
         function = self._function(name)
@@ -86,6 +87,7 @@ class Memory:
 
 class Call:
     """A request on its way. It is deleted when it has been released and answered."""
+    surplus = 0  # answers to requests that had been answered
 
     def __init__(self, library, server, memory, asked):
         self._library, self._answer = library, None
@@ -101,6 +103,8 @@ class Call:
                                                     CPU, NUMBER(0))
             library.InferenceRequestSetReleaseCallback(self._request, self._callbacks[0], None)
             library.InferenceRequestSetResponseCallback(self._request, memory.allocator, None, self._callbacks[1], None)
+            if "timeout_us" in asked:
+                library.InferenceRequestSetTimeoutMicroseconds(self._request, ctypes.c_uint64(asked["timeout_us"]))
             library.ServerInferAsync(server, self._request, None)
         except Failure:
             library.InferenceRequestDelete(self._request)
@@ -112,7 +116,8 @@ class Call:
     def _on_response(self, response, flags, userp):
         try:
             if self._answer is not None:
-                self._answer = {"code": "TWO ANSWERS", "text": f"after {self._answer}"}
+                Call.surplus += 1
+                print(f"another answer, after {self._answer}", file=sys.stderr, flush=True)
             else:
                 self._answer = {"values": self._read(response)}
         except Failure as failure:
@@ -136,6 +141,9 @@ class Call:
             raise Failure("OTHER OUTPUT", f"{name.value} {kind.value} {shape[:dims.value]} {size.value}")
         return list((ctypes.c_float * (size.value // 4)).from_buffer_copy(ctypes.string_at(base, size.value)))
 
+    def cancel(self):
+        self._library.InferenceRequestCancel(self._request)
+
     def wait(self):
         if not (self._answered.wait(WAIT_S) and self._released.wait(WAIT_S)):
             return {"code": "NO ANSWER", "text": f"none in {WAIT_S} s"}
@@ -156,26 +164,38 @@ def start(library, repository, names):
     return server
 
 
-def answers(library, server, memory, requests):
-    """Of requests that are under way together."""
+def answers(library, server, memory, requests, kept):
+    """Of requests that are under way together. kept: those that are over, which may not be answered again"""
     calls = []
     for asked in requests:
         try:
             calls.append(Call(library, server, memory, asked))
         except Failure as failure:
             calls.append({"code": failure.code, "text": failure.text})
+    kept.extend(calls)
+    cancel(sorted((asked["cancel_after_s"], at) for at, asked in enumerate(requests) if "cancel_after_s" in asked), calls)
     return [call.wait() if isinstance(call, Call) else call for call in calls]
+
+
+def cancel(cancelled, calls):
+    """cancelled: [(after so many seconds, index of the call)], in order"""
+    began = time.monotonic()
+    for after_s, at in cancelled:
+        time.sleep(max(0.0, began + after_s - time.monotonic()))
+        if isinstance(calls[at], Call):
+            calls[at].cancel()
 
 
 def main(path, repository, *names):
     library = Library(path)
     server, memory = start(library, repository, names), Memory(library)
+    kept = collections.deque(maxlen=KEPT)
     print("ready", flush=True)
     for line in sys.stdin:
-        print(json.dumps(answers(library, server, memory, json.loads(line))), flush=True)
+        print(json.dumps(answers(library, server, memory, json.loads(line), kept)), flush=True)
     library.ServerDelete(server)
     library.ResponseAllocatorDelete(memory.allocator)
-    return 1 if memory.count else 0
+    return 1 if memory.count or Call.surplus else 0
 
 
 if __name__ == "__main__":

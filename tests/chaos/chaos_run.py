@@ -16,8 +16,9 @@ import chaos_neighbours
 import chaos_places
 import chaos_plan
 import chaos_quiet
+import chaos_wishes
 from chaos_allowances import ALLOWED
-from chaos_oracle import Ledger
+from chaos_oracle import OWN, Ledger
 from chaos_world import World
 from support.python_models import children
 
@@ -171,6 +172,8 @@ class Run:
             return []
         found = [f"{kind} {self.result.injected[kind]}" for kind in chaos_plan.KINDS
                  if kind not in self.result.impossible and not self.result.injected[kind]]
+        found += [f"{wish}s of {kind.kind} 0" for kind in self.clients for wish in kind.wishes
+                  if not any(self.ledger.documented[OWN, kind.kind, code] for code in chaos_wishes.CODES[wish])]
         return found + [f"answers of {kind.kind} {self.ledger.answers[kind.kind]}" for kind in self.clients
                         if self.ledger.answers[kind.kind] < ANSWERS]
 

@@ -11,6 +11,7 @@ from chaos_allowances import ALLOWED
 from chaos_oracle import CONNECTION, NO_ANSWER, Ledger, Refusal, expected, expected_text
 from chaos_plan import KINDS
 from chaos_run import Result
+from chaos_wishes import CODES
 
 GIVEN = np.array([1, 2, 3, 4], np.float32)
 
@@ -66,6 +67,23 @@ def test_what_hits_one_server_excuses_nothing_of_the_other():
 
 def test_nothing_excuses_an_answer_that_does_not_come():
     assert not any(allowance.excuses("py", NO_ANSWER) for allowances in ALLOWED.values() for allowance in allowances)
+
+
+@pytest.mark.parametrize("kind", sorted(set(CODES) - {""}))
+def test_a_wish_excuses_its_own_error_in_time_and_nothing_else(ledger, kind):
+    (code,), limit_s = CODES[kind], 0.01
+    ledger.refused("hurried", "slow", time.monotonic(), Refusal(code, ""), CODES[kind], limit_s)
+    assert ledger.wrong == 0 and ledger.documented == {(chaos_oracle.OWN, "hurried", code): 1}
+    ledger.refused("hurried", "slow", time.monotonic() - chaos_oracle.BOUND_S - 1, Refusal(code, ""), CODES[kind], limit_s)
+    assert ledger.wrong == 1 and "not within 0.01 s" in ledger.failures[0]
+    for other in {"DEADLINE_EXCEEDED", "UNAVAILABLE", "CANCELLED", "INTERNAL", NO_ANSWER} - {code}:
+        ledger.refused("hurried", "slow", time.monotonic(), Refusal(other, ""), CODES[kind], limit_s)
+    assert ledger.wrong == 5
+
+
+def test_an_answer_behind_its_deadline_and_the_bound_is_wrong(ledger):
+    ledger.answered("hurried", "slow", time.monotonic() - chaos_oracle.BOUND_S - 1, GIVEN, expected("slow", GIVEN), limit_s=0.01)
+    assert (ledger.right, ledger.wrong) == (0, 1)
 
 
 def test_the_table_has_known_faults_and_reasons():
