@@ -21,7 +21,7 @@ class Allowance:
 
 
 # The kinds that are not here excuse nothing: reload, broken reload, plugin, load, broken load, poll, certificates, stop, redis,
-# slow, half-closed, hostile, disk, clock.
+# slow, half-closed, hostile, full disk, read-only disk, slow disk, clock.
 ALLOWED = {
     "kill": (Allowance(PYTHON, frozenset({"UNAVAILABLE"}),
                        "requests that the killed worker had, or that come before the next one runs, are UNAVAILABLE"),),

@@ -79,6 +79,8 @@ class Ledger:
         self.documented = collections.Counter()  # by (fault, kind of client, code)
         self.wrong = 0
         self.failures = []
+        self.failing = set()  # the first words of failures: a kind of client, or of fault
+        self.failed_at = None  # the first time, of time.monotonic()
 
     @property
     def right(self):
@@ -120,6 +122,8 @@ class Ledger:
     def fail(self, text):
         with self._lock:
             self.wrong += 1
+            self.failing.add(text.partition(":")[0])
+            self.failed_at = self.failed_at or time.monotonic()
             if len(self.failures) < EXAMPLES:
                 self.failures.append(text)
 

@@ -5,9 +5,8 @@ import glob
 import os
 import pathlib
 import shutil
-import subprocess
-import tempfile
 
+import chaos_disks
 import chaos_embedded
 import chaos_models
 from chaos_world import is_built
@@ -19,35 +18,12 @@ from support.server import BUILD
 # Where distributions install it. A search of whole trees would follow links for ever.
 CLOCK_LIBRARIES = ("/usr/lib/*/faketime/libfaketimeMT.so.1", "/usr/lib64/faketime/libfaketimeMT.so.1",
                    "/usr/lib/faketime/libfaketimeMT.so.1")
-DISK_BYTES = 64 << 20
 POOL_PLUGINS = ("pools/leases", "launchers/process", "placement/best_fit", "control/explicit", "backends/identity")
-
-
-def mount(folder):
-    """Makes the folder a disk of its own that is small. Raises CalledProcessError where that is not allowed."""
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES},mode=755", "tmpfs", str(folder)], check=True,
-                   capture_output=True)
-
-
-def unmount(folder):
-    subprocess.run(["umount", "-l", str(folder)], check=True, capture_output=True)
 
 
 def clock_library():
     """libfaketime for programs with threads, or None. ATOLL_FAKETIME: where it is"""
     return os.environ.get("ATOLL_FAKETIME") or next((path for pattern in CLOCK_LIBRARIES for path in glob.glob(pattern)), None)
-
-
-def _can_mount():
-    if shutil.which("mount") is None:
-        return False
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            mount(folder)
-        except (subprocess.CalledProcessError, OSError):
-            return False
-        unmount(folder)
-        return True
 
 
 def impossible():
@@ -65,8 +41,7 @@ def impossible():
         found["launched"] = f"{missing[0]} is not built"
     if shutil.which("openssl") is None:
         found["certificates"] = "no openssl"
-    if not _can_mount():
-        found["disk"] = "no mount"
+    found |= chaos_disks.impossible()
     if "launched" in found:
         found["clock"] = "no pool"
     elif clock_library() is None:
@@ -129,10 +104,9 @@ class Places:
         with contextlib.ExitStack() as stack:
             if "redis" not in self._unavailable:
                 self.redis = stack.enter_context(Redis())
-            if "disk" not in self._unavailable:
-                self.disk = self.folder / "tmp"
-                mount(self.disk)
-                stack.callback(unmount, self.disk)
+            if "full disk" not in self._unavailable:
+                image = self.folder / "disk" if "slow disk" not in self._unavailable else None
+                self.disk = stack.enter_context(chaos_disks.Disk(self.folder / "tmp", image))
             if "certificates" not in self._unavailable:
                 self.pki = self.folder / "pki"
                 self.pki.mkdir()

@@ -14,7 +14,7 @@ SEEDS = [] if SANITIZED else [20]
 
 
 def start(seed, *arguments):
-    command = [sys.executable, str(RUN), "--seed", str(seed), *map(str, arguments)]
+    command = [sys.executable, str(RUN), "--seed", str(seed), "--reduce-for", "0", *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 

@@ -10,7 +10,7 @@ from chaos_actors import InProgram
 from chaos_allowances import ALLOWED
 from chaos_oracle import CONNECTION, NO_ANSWER, Ledger, Refusal, expected, expected_text
 from chaos_plan import KINDS
-from chaos_run import Result
+from chaos_results import Result
 from chaos_wishes import CODES
 
 GIVEN = np.array([1, 2, 3, 4], np.float32)
