@@ -25,7 +25,7 @@ UNDER_WAY = 4  # of a stream, at a time
 # The names of gRPC's codes for HTTP's.
 CODES = {400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 501: "UNIMPLEMENTED",
          503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED"}
-PAUSE_S = 0.02  # after a refusal
+PAUSE_S = 0.02  # after a refusal, and of who has enough while others have too little
 
 
 def refusal_of(error):
@@ -73,6 +73,8 @@ class Actor(threading.Thread):
             with self.session() as session:
                 while not self.end.is_set():
                     self.turn(session)
+                    if self.ledger.behind and self.kind not in self.ledger.behind:
+                        self.end.wait(PAUSE_S)  # leaves the processors to those
         except Exception as error:
             self.ledger.refused(self.kind, self.model, self.began, refusal_of(error))
             self.end.wait(PAUSE_S)

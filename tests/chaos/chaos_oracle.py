@@ -79,6 +79,7 @@ class Ledger:
         self.documented = collections.Counter()  # by (fault, kind of client, code)
         self.wrong = 0
         self.failures = []
+        self.behind = frozenset()  # kinds of clients that have too few answers so far
         self.failing = set()  # the first words of failures: a kind of client, or of fault
         self.failed_at = None  # the first time, of time.monotonic()
 

@@ -28,7 +28,7 @@ ANSWERS = 1000  # of each kind of client, in a whole run
 WARM_UP_ANSWERS = 40
 WARM_UP_S = 60
 # How much longer a run may take until each kind of fault has happened and each client has its answers, on a slow machine.
-EXTRA_S = 15
+EXTRA_S = 30
 # A part of a run that is not its first draws its kinds of faults: from this length on each of them has been drawn.
 WHOLE_PART_S = 600
 
@@ -65,13 +65,20 @@ class Run:
         shared = chaos_quiet.shared_objects()
         with tempfile.TemporaryDirectory(prefix="atoll-chaos-", ignore_cleanup_errors=True) as folder:
             world = World(folder, self.sabotage)
-            with chaos_places.Places(folder, self.result.impossible) as world.places, world:
+            with chaos_places.Places(folder, self._left_out()) as world.places, world:
                 world.workers = len(children(world.pid))
                 self._serve(world)
                 self._stop(world)
             self._judge_end_of(world.places.program)
         self.left += [f"/dev/shm: {name} is left" for name in sorted(chaos_quiet.ours(chaos_quiet.shared_objects() - shared))]
         return self._sum_up()
+
+    def _left_out(self):
+        """What cannot be had, and servers of which nobody asks anything: then a run is over sooner."""
+        found, kinds = set(self.result.impossible), {kind.kind for kind in self.clients}
+        if "leased" not in kinds and not {"launched", "clock"} & {injection.kind for injection in self.plan}:
+            found.add("launched")
+        return found if "c_api" in kinds else found | {"c_api clients"}
 
     def _serve(self, world):
         self.warm_up(world)
@@ -159,6 +166,7 @@ class Run:
         while self._elapsed() < self.seconds + EXTRA_S:
             if world.server.process.poll() is not None:
                 return
+            self.ledger.behind = frozenset(self._behind() if self._has_all else ())
             if self.stopped.is_set():
                 self.result.seconds = min(self.result.seconds, round(self._elapsed(), 1))
                 self._has_all = False
@@ -177,8 +185,10 @@ class Run:
                  if kind not in self.result.impossible and not self.result.injected[kind]]
         found += [f"{wish}s of {kind.kind} 0" for kind in self.clients for wish in kind.wishes
                   if not any(self.ledger.documented[OWN, kind.kind, code] for code in chaos_wishes.CODES[wish])]
-        return found + [f"answers of {kind.kind} {self.ledger.answers[kind.kind]}" for kind in self.clients
-                        if self.ledger.answers[kind.kind] < ANSWERS]
+        return found + [f"answers of {kind} {self.ledger.answers[kind]}" for kind in self._behind()]
+
+    def _behind(self):
+        return [kind.kind for kind in self.clients if self.ledger.answers[kind.kind] < ANSWERS]
 
     def _lane(self, world, lane):
         for injection in self.plan:

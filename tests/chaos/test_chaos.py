@@ -20,7 +20,12 @@ def start(seed, *arguments):
 
 def end(process, timeout_s):
     """(exit code, last line, everything)"""
-    text, _ = process.communicate(timeout=timeout_s)
+    try:
+        text, _ = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        process.terminate()  # ends in good order: it has mounted a disk
+        text, _ = process.communicate(timeout=timeout_s)
+        raise AssertionError(f"not over in {timeout_s} s:\n{text}") from None
     return process.returncode, text.splitlines()[-1], text
 
 
