@@ -49,14 +49,17 @@ class Trials:
         self._script, self._failed_by, self._log = str(script), failed_by, log
         self._end = time.monotonic() + for_s
         self.count = 0
+        self._known = {}  # whether a case fails; what has held once is not tried again
 
     def __call__(self, case):
+        if case in self._known:
+            return self._known[case]
         if time.monotonic() + case.seconds > self._end:
             return False
         self.count += 1
         command = [sys.executable, self._script, *case.command(), "--reduce-for", "0"]
         last = _last_line(command, case.seconds + AROUND_S)
-        fails = bool(failures_of(last) & self._failed_by)
+        fails = self._known[case] = bool(failures_of(last) & self._failed_by)
         self._log(f"{'fails' if fails else 'holds'}: {case}")
         return fails
 
