@@ -9,11 +9,14 @@ import socket
 import threading
 import time
 
+import grpc
 import numpy as np
 import tritonclient.grpc as grpcclient
 import tritonclient.utils.shared_memory as shm
-from chaos_models import ELEMENTS
-from chaos_oracle import CONNECTION, DEADLINE_S, NO_ANSWER, Refusal, expected, expected_text
+from chaos_models import ELEMENTS, SHARED
+from chaos_oracle import CONNECTION, DEADLINE_S, IN_PROGRAM, NO_ANSWER, Refusal, expected, expected_text
+from chaos_wishes import Wish
+from tritonclient.grpc import service_pb2, service_pb2_grpc
 from tritonclient.utils import InferenceServerException
 
 MODELS = ("echo", "add", "dyn", "pipe", "py", "cached")
@@ -22,7 +25,7 @@ UNDER_WAY = 4  # of a stream, at a time
 # The names of gRPC's codes for HTTP's.
 CODES = {400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 501: "UNIMPLEMENTED",
          503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED"}
-PAUSE_S = 0.02  # after a refusal
+PAUSE_S = 0.02  # after a refusal, and of who has enough while others have too little
 
 
 def refusal_of(error):
@@ -48,6 +51,7 @@ def grpc_tensor(values, name="INPUT0"):
 class Actor(threading.Thread):
     """One kind of client. A subclass has what it asks in turn(), within a connection that session() keeps."""
     kind = None
+    wishes = ()  # kinds of chaos_wishes that it has, each of which has to be the end of some request
 
     def __init__(self, world, ledger, seed):
         super().__init__(daemon=True, name=self.kind)
@@ -69,6 +73,8 @@ class Actor(threading.Thread):
             with self.session() as session:
                 while not self.end.is_set():
                     self.turn(session)
+                    if self.ledger.behind and self.kind not in self.ledger.behind:
+                        self.end.wait(PAUSE_S)  # leaves the processors to those
         except Exception as error:
             self.ledger.refused(self.kind, self.model, self.began, refusal_of(error))
             self.end.wait(PAUSE_S)
@@ -261,4 +267,77 @@ class Leased(Http):
         return ("leased",)
 
 
-KINDS = (Grpc, Stream, Sequences, SharedMemory, Http, Generate, OpenAi, Leased)
+class Hurried(Actor):
+    """Unary calls of gRPC, some under way at a time, of which some have hardly time and some are cancelled."""
+    kind = "hurried"
+    wishes = ("deadline", "timeout", "cancel")
+    under_way = 6
+
+    def session(self):
+        return grpc.insecure_channel(self.world.grpc_address, options=[("grpc.use_local_subchannel_pool", 1)])
+
+    def request(self, values, wish):
+        asked = service_pb2.ModelInferRequest(model_name=self.model, raw_input_contents=[values.tobytes()])
+        asked.inputs.add(name="INPUT0", datatype="FP32", shape=values.shape)
+        if wish.kind == "timeout":
+            asked.parameters["timeout"].int64_param = round(wish.after_s * 1e6)
+        return asked
+
+    def turn(self, channel):
+        infer = service_pb2_grpc.GRPCInferenceServiceStub(channel).ModelInfer
+        self.begin("slow")
+        calls = []
+        for _ in range(self.rng.randint(1, self.under_way)):
+            values, wish = self.values(), Wish.draw(self.rng, ("", *self.wishes))
+            limit_s = wish.after_s if wish.kind == "deadline" else DEADLINE_S
+            calls.append((values, wish, infer.future(self.request(values, wish), timeout=limit_s)))
+        for _, wish, call in sorted(calls, key=lambda one: one[1].after_s):
+            if wish.kind == "cancel":
+                self.end.wait(max(0.0, self.began + wish.after_s - time.monotonic()))
+                call.cancel()
+        for values, wish, call in calls:
+            self._end(values, wish, call)
+
+    def _end(self, values, wish, call):
+        """A call's own deadline is the client's library's too: what counts is that it comes to an end, and what that is."""
+        code = "CANCELLED" if call.cancelled() else call.code().name
+        if code == "OK":
+            (output,), (raw,) = call.result().outputs, call.result().raw_output_contents
+            found = np.frombuffer(raw, np.float32).reshape(output.shape)
+            return self.ledger.answered(self.kind, self.model, self.began, found, expected(self.model, values), limit_s=wish.limit_s)
+        if code == "DEADLINE_EXCEEDED" and wish.kind != "deadline":
+            code = NO_ANSWER
+        text = "" if call.cancelled() else call.details()
+        self.ledger.refused(self.kind, self.model, self.began, Refusal(code, text), wish.codes, wish.limit_s)
+
+
+class InProgram(Actor):
+    """Requests of the C API, some under way at a time, in a program that has a server inside."""
+    kind = "c_api"
+    wishes = ("timeout", "cancel")
+    under_way = 4
+
+    def session(self):
+        return contextlib.nullcontext(self.world.places.program)
+
+    def request(self):
+        """One of several, and what its client wishes."""
+        wish = Wish.draw(self.rng, ("", "", "", *self.wishes))
+        model = IN_PROGRAM + self.rng.choice(SHARED if not wish.kind else ("slow",))
+        return {"model": model, "values": self.values().tolist(), **wish.in_program}, wish
+
+    def turn(self, program):
+        asked = [self.request() for _ in range(self.rng.randint(1, self.under_way))]
+        self.begin(asked[0][0]["model"])
+        found = program.ask([request for request, _ in asked])
+        for (request, wish), answer in zip(asked, found, strict=True):
+            self.model = request["model"]
+            if "code" in answer:
+                self.ledger.refused(self.kind, self.model, self.began, Refusal(answer["code"], answer["text"]), wish.codes,
+                                    wish.limit_s)
+            else:
+                self.judge(np.array(answer["values"], np.float32), expected(self.model, request["values"]))
+        self.end.wait(PAUSE_S / 2)  # without the way through sockets it would take the processors from all others
+
+
+KINDS = (Grpc, Hurried, Stream, Sequences, SharedMemory, Http, Generate, OpenAi, Leased, InProgram)

@@ -2,9 +2,9 @@
 
 import dataclasses
 
-from chaos_oracle import CONNECTION
+from chaos_oracle import CONNECTION, IN_PROGRAM
 
-EVERY = frozenset({"*"})  # of the server that faults are injected into; leased models are another's
+EVERY = frozenset({"*"})  # of the server that faults are injected into; leased models, and those of a program, are others'
 LEASED = frozenset({"leased"})
 PYTHON = frozenset({"py", "gen"})
 
@@ -16,11 +16,12 @@ class Allowance:
     reason: str
 
     def excuses(self, model, code):
-        return (model not in LEASED if self.models is EVERY else model in self.models) and code in self.codes
+        every = model not in LEASED and not model.startswith(IN_PROGRAM)
+        return (every if self.models is EVERY else model in self.models) and code in self.codes
 
 
 # The kinds that are not here excuse nothing: reload, broken reload, plugin, load, broken load, poll, certificates, stop, redis,
-# slow, half-closed, hostile, disk, clock.
+# slow, half-closed, hostile, full disk, read-only disk, slow disk, clock.
 ALLOWED = {
     "kill": (Allowance(PYTHON, frozenset({"UNAVAILABLE"}),
                        "requests that the killed worker had, or that come before the next one runs, are UNAVAILABLE"),),

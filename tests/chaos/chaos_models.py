@@ -1,5 +1,6 @@
 """The models that the server of a run has."""
 
+from chaos_oracle import IN_PROGRAM
 from support import models, python_models
 
 ELEMENTS = 4
@@ -56,24 +57,48 @@ TENSORS = (models.tensor_config("input", "INPUT0", "TYPE_FP32", [ELEMENTS]) +
            models.tensor_config("output", "OUTPUT0", "TYPE_FP32", [ELEMENTS]))
 
 
-def write(repository, sabotage=None):
-    """All models that are loaded throughout a run."""
-    models.write_model(repository, "echo", models.identity_config("echo", dims=(ELEMENTS,), extra="instance_group { count: 2 }"))
-    models.write_model(repository, "cached", models.identity_config(
-        "cached", dims=(ELEMENTS,), extra="response_cache { enable: true }"))
-    models.write_model(repository, "wide", models.identity_config("wide", dims=(-1,)))
-    models.write_add(repository, "add", 1)
-    models.write_model(repository, "dyn", 'backend: "onnxruntime" max_batch_size: 0 dynamic_batching { }',
+SHARED = ("echo", "add", "dyn", "pipe", "py", "slow")
+# Of a model that answers one request after the other: requests wait, so their deadlines pass and they can be cancelled.
+# A request can only shorten the timeout that its model has.
+SLOW_MS = 4
+SLOW = """
+instance_group { count: 1 kind: KIND_CPU }
+dynamic_batching { default_queue_policy { timeout_action: REJECT default_timeout_microseconds: 60000000 allow_timeout_override: true } }
+"""
+
+
+def write_shared(repository, prefix="", sabotage=None):
+    """The models that both servers have, each under its name behind the prefix."""
+    echo, add, dyn, pipe, py, slow = (prefix + name for name in SHARED)
+    models.write_model(repository, echo, models.identity_config(echo, dims=(ELEMENTS,), extra="instance_group { count: 2 }"))
+    delay = f'parameters {{ key: "execute_delay_ms" value {{ string_value: "{SLOW_MS}" }} }}'
+    models.write_model(repository, slow, models.identity_config(slow, dims=(ELEMENTS,), extra=SLOW + delay))
+    models.write_add(repository, add, 1)
+    models.write_model(repository, dyn, 'backend: "onnxruntime" max_batch_size: 0 dynamic_batching { }',
                        files={"model.onnx": models.onnx_add(2)})
     steps = ", ".join(f'{{ model_name: "{model}" model_version: -1 input_map {{ key: "INPUT0" value: "{a}" }} '
                       f'output_map {{ key: "OUTPUT0" value: "{b}" }} }}'
-                      for model, a, b in (("add", "INPUT0", "between"), ("dyn", "between", "OUTPUT0")))
-    models.write_model(repository, "pipe", f'platform: "ensemble" {TENSORS} ensemble_scheduling {{ step [ {steps} ] }}')
-    python_models.write(repository, "py", SABOTAGED.get(sabotage, PLUS_FIVE), dims=(ELEMENTS,), extra="instance_group { count: 2 }")
+                      for model, a, b in ((add, "INPUT0", "between"), (dyn, "between", "OUTPUT0")))
+    models.write_model(repository, pipe, f'platform: "ensemble" {TENSORS} ensemble_scheduling {{ step [ {steps} ] }}')
+    python_models.write(repository, py, SABOTAGED.get(sabotage, PLUS_FIVE), dims=(ELEMENTS,), extra="instance_group { count: 2 }")
+
+
+def write_in_program(repository):
+    """Names by which they are told from those of the server that faults are injected into."""
+    write_shared(repository, IN_PROGRAM)
+    return [IN_PROGRAM + name for name in SHARED]
+
+
+def write(repository, sabotage=None):
+    """All models that are loaded throughout a run."""
+    write_shared(repository, sabotage=sabotage)
+    models.write_model(repository, "cached", models.identity_config(
+        "cached", dims=(ELEMENTS,), extra="response_cache { enable: true }"))
+    models.write_model(repository, "wide", models.identity_config("wide", dims=(-1,)))
     python_models.write(repository, "gen", GENERATE.replace("LOSES", str(sabotage == "lost")), config=GENERATE_CONFIG)
     for name in ("direct", "oldest"):
         models.write_model(repository, name, models.accumulate_config(
             f"{name} {{ }} max_sequence_idle_microseconds: 600000000"), files={"model.onnx": models.onnx_accumulate()})
 
 
-LOADED = ("echo", "wide", "cached", "add", "dyn", "pipe", "py", "gen", "direct", "oldest")
+LOADED = (*SHARED, "wide", "cached", "gen", "direct", "oldest")

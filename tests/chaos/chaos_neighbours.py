@@ -1,6 +1,5 @@
-"""The faults of what a server uses: its repository, Redis, launched servers, the disk, certificates."""
+"""The faults of what a server uses: its repository, Redis, launched servers, certificates."""
 
-import contextlib
 import datetime
 import os
 import shutil
@@ -10,11 +9,6 @@ import ssl
 from chaos_faults import RECOVERY_S, leased_answers, recovered
 from support import models, pki
 from support.waiting import eventually
-from tritonclient.utils import InferenceServerException
-
-FULL_S = 1.0
-SENT_CONFIG = '{"backend":"onnxruntime"}'
-TRACED = 50  # requests of a full disk
 
 
 def poll(site):
@@ -92,44 +86,6 @@ def recovered_lease(pool):
     eventually(lambda: leased_answers(pool), RECOVERY_S, lambda: "the leased model does not answer again")
 
 
-def fill(file):
-    with contextlib.suppress(OSError), open(file, "wb", buffering=0) as ballast:
-        while True:
-            ballast.write(bytes(1 << 20))
-
-
-def sent_files():
-    return {"file:1/model.onnx": models.onnx_add(9)}
-
-
-def load_files(world):
-    """A model of files that the client sends comes, is asked, and goes."""
-    with world.client() as client:
-        client.load_model("polled", config=SENT_CONFIG, files=sent_files(), client_timeout=RECOVERY_S)
-        recovered(world, "polled")
-        client.unload_model("polled", client_timeout=RECOVERY_S)
-        eventually(lambda: not client.is_model_ready("polled"), RECOVERY_S)
-
-
-def disk(site):
-    """Where traces and clients' files go is full: serving goes on, a load fails or not, and afterwards it is done."""
-    world = site.world
-    ballast = world.places.disk / "ballast"
-    with world.configuring, world.client() as client:
-        try:
-            fill(ballast)
-            client.update_trace_settings(None, {"trace_level": ["TIMESTAMPS"], "trace_rate": "1", "trace_count": str(TRACED)})
-            with contextlib.suppress(InferenceServerException):
-                client.load_model("polled", config=SENT_CONFIG, files=sent_files(), client_timeout=RECOVERY_S)
-            recovered(world, "echo", "add")
-            site.end.wait(FULL_S)
-        finally:
-            ballast.unlink(missing_ok=True)
-        client.update_trace_settings(None, {"trace_level": ["OFF"]})
-        load_files(world)
-    return f"{world.places.disk}"
-
-
 def presented(world):
     """The certificate that a new connection is shown, or None if there is none."""
     host, port = world.tls_address.rsplit(":", 1)
@@ -156,4 +112,4 @@ def certificates(site):
     return "the server's"
 
 
-FAULTS = {"poll": poll, "redis": redis, "launched": launched, "clock": clock, "disk": disk, "certificates": certificates}
+FAULTS = {"poll": poll, "redis": redis, "launched": launched, "clock": clock, "certificates": certificates}

@@ -10,15 +10,18 @@ import time
 import numpy as np
 
 DEADLINE_S = 30  # what clients wait for an answer
+OWN = "its client's wish"  # in place of a fault: a client that cancels or sets a deadline wants its error
 BOUND_S = 15  # how much later the client itself may come to look at it: the machine may be loaded
 EXAMPLES = 40  # failures that are kept with their text
 
 NO_ANSWER = "NO ANSWER"
 CONNECTION = "CONNECTION"
 
+IN_PROGRAM = "inner_"  # begins the names of the models that the program with a server inside has
 # What the models of the run make of INPUT0.
 MEANINGS = {
     "echo": lambda values: values,
+    "slow": lambda values: values,
     "echo2": lambda values: values,
     "wide": lambda values: values,
     "cached": lambda values: values,
@@ -32,7 +35,7 @@ MEANINGS = {
 
 
 def expected(model, values):
-    return MEANINGS[model](np.asarray(values, np.float32))
+    return MEANINGS[model.removeprefix(IN_PROGRAM)](np.asarray(values, np.float32))
 
 
 def expected_text(text):
@@ -76,6 +79,9 @@ class Ledger:
         self.documented = collections.Counter()  # by (fault, kind of client, code)
         self.wrong = 0
         self.failures = []
+        self.behind = frozenset()  # kinds of clients that have too few answers so far
+        self.failing = set()  # the first words of failures: a kind of client, or of fault
+        self.failed_at = None  # the first time, of time.monotonic()
 
     @property
     def right(self):
@@ -91,19 +97,23 @@ class Ledger:
     def close(self, window):
         window.ended = time.monotonic()
 
-    def answered(self, client, model, began, found, wanted, what=""):
-        """One answer; late ones are wrong too."""
+    def answered(self, client, model, began, found, wanted, what="", limit_s=DEADLINE_S):
+        """One answer; those later than limit_s are wrong too."""
         took = time.monotonic() - began
         if not same(found, wanted):
             return self.fail(f"{client}: {model}: {what or 'an answer'} is {_brief(found)}, not {_brief(wanted)}")
-        if took > DEADLINE_S + BOUND_S:
-            return self.fail(f"{client}: {model}: answered after {took:.1f} s")
+        if took > limit_s + BOUND_S:
+            return self.fail(f"{client}: {model}: answered after {took:.1f} s, not within {limit_s:g} s")
         with self._lock:
             self.answers[client] += 1
 
-    def refused(self, client, model, began, refusal):
-        """One error: documented if a fault that was on meanwhile excuses it."""
-        fault = self._excuse(model, began, refusal)
+    def refused(self, client, model, began, refusal, own=(), limit_s=DEADLINE_S):
+        """One error: documented if the client wished for it, or if a fault that was on meanwhile excuses it.
+        own: the codes that the request may have by its client's wish; then it has to have one within limit_s"""
+        took = time.monotonic() - began
+        if refusal.code in own and took > limit_s + BOUND_S:
+            return self.fail(f"{client}: {model}: {refusal} after {took:.1f} s, not within {limit_s:g} s")
+        fault = OWN if refusal.code in own else self._excuse(model, began, refusal)
         if fault is None:
             on = sorted({window.fault for window in self._overlapping(began)})
             return self.fail(f"{client}: {model}: {refusal} (on meanwhile: {', '.join(on) or 'nothing'})")
@@ -113,6 +123,8 @@ class Ledger:
     def fail(self, text):
         with self._lock:
             self.wrong += 1
+            self.failing.add(text.partition(":")[0])
+            self.failed_at = self.failed_at or time.monotonic()
             if len(self.failures) < EXAMPLES:
                 self.failures.append(text)
 

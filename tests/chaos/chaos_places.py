@@ -5,9 +5,9 @@ import glob
 import os
 import pathlib
 import shutil
-import subprocess
-import tempfile
 
+import chaos_disks
+import chaos_embedded
 import chaos_models
 from chaos_world import is_built
 from support import models, pki
@@ -18,18 +18,7 @@ from support.server import BUILD
 # Where distributions install it. A search of whole trees would follow links for ever.
 CLOCK_LIBRARIES = ("/usr/lib/*/faketime/libfaketimeMT.so.1", "/usr/lib64/faketime/libfaketimeMT.so.1",
                    "/usr/lib/faketime/libfaketimeMT.so.1")
-DISK_BYTES = 64 << 20
 POOL_PLUGINS = ("pools/leases", "launchers/process", "placement/best_fit", "control/explicit", "backends/identity")
-
-
-def mount(folder):
-    """Makes the folder a disk of its own that is small. Raises CalledProcessError where that is not allowed."""
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES},mode=755", "tmpfs", str(folder)], check=True,
-                   capture_output=True)
-
-
-def unmount(folder):
-    subprocess.run(["umount", "-l", str(folder)], check=True, capture_output=True)
 
 
 def clock_library():
@@ -37,20 +26,8 @@ def clock_library():
     return os.environ.get("ATOLL_FAKETIME") or next((path for pattern in CLOCK_LIBRARIES for path in glob.glob(pattern)), None)
 
 
-def _can_mount():
-    if shutil.which("mount") is None:
-        return False
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            mount(folder)
-        except (subprocess.CalledProcessError, OSError):
-            return False
-        unmount(folder)
-        return True
-
-
 def impossible():
-    """{kind of fault: why it cannot be had on this machine}"""
+    """{kind of fault, or "KIND clients": why it cannot be had on this machine}"""
     found = {}
     if shutil.which("redis-server") is None:
         found["redis"] = "no redis-server"
@@ -64,12 +41,17 @@ def impossible():
         found["launched"] = f"{missing[0]} is not built"
     if shutil.which("openssl") is None:
         found["certificates"] = "no openssl"
-    if not _can_mount():
-        found["disk"] = "no mount"
+    found |= chaos_disks.impossible()
     if "launched" in found:
         found["clock"] = "no pool"
     elif clock_library() is None:
         found["clock"] = "no libfaketime"
+    if not is_built("frontends/openai"):
+        found["openai clients"] = "frontends/openai is not built"
+    if "launched" in found:
+        found["leased clients"] = found["launched"]
+    if missing := chaos_embedded.missing():
+        found["c_api clients"] = f"{missing} is not built"
     return found
 
 
@@ -116,22 +98,23 @@ class Places:
 
     def __init__(self, folder, unavailable):
         self.folder, self._unavailable = pathlib.Path(folder), unavailable
-        self.redis = self.pki = self.pool = self.disk = None
+        self.redis = self.pki = self.pool = self.disk = self.program = None
 
     def __enter__(self):
         with contextlib.ExitStack() as stack:
             if "redis" not in self._unavailable:
                 self.redis = stack.enter_context(Redis())
-            if "disk" not in self._unavailable:
-                self.disk = self.folder / "tmp"
-                mount(self.disk)
-                stack.callback(unmount, self.disk)
+            if "full disk" not in self._unavailable:
+                image = self.folder / "disk" if "slow disk" not in self._unavailable else None
+                self.disk = stack.enter_context(chaos_disks.Disk(self.folder / "tmp", image))
             if "certificates" not in self._unavailable:
                 self.pki = self.folder / "pki"
                 self.pki.mkdir()
                 pki.make_pki(self.pki)
             if "launched" not in self._unavailable:
                 self.pool = stack.enter_context(Pool(self.folder / "pool"))
+            if "c_api clients" not in self._unavailable:
+                self.program = stack.enter_context(chaos_embedded.Program(self.folder / "program"))
             self._stack = stack.pop_all()
         return self
 

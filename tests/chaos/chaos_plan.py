@@ -7,7 +7,8 @@ import random
 LANES = {
     "configuration": ("reload", "broken reload", "plugin", "load", "broken load", "poll", "certificates"),
     "processes": ("kill", "stop", "redis", "launched"),
-    "clients": ("slow", "half-closed", "hostile", "descriptors", "memory", "disk", "clock"),
+    "clients": ("slow", "half-closed", "hostile", "descriptors", "memory", "clock"),
+    "disks": ("full disk", "read-only disk", "slow disk"),
 }
 KINDS = tuple(kind for kinds in LANES.values() for kind in kinds)
 # Within this time of a run each kind has happened, if the machine keeps up; then kinds are drawn.
@@ -26,17 +27,18 @@ class Injection:
     first_round: bool
 
     def __str__(self):
-        return f"{self.at_s:8.2f} s  {self.lane:13}  {self.kind:13}  {self.seed}"
+        return f"{self.at_s:8.2f} s  {self.lane:13}  {self.kind:14}  {self.seed}"
 
 
-def draw(seed, seconds, impossible=()):
-    """The injections of a run in the order of their times, without the kinds that are impossible on this machine."""
+def draw(seed, seconds, impossible=(), kinds=KINDS):
+    """The injections of a run in the order of their times, without the kinds that are impossible on this machine; and of what is
+    drawn only those kinds that are given, as they would be among all others."""
     found = []
-    for lane, kinds in LANES.items():
-        possible = [kind for kind in kinds if kind not in impossible]
+    for lane, of_lane in LANES.items():
+        possible = [kind for kind in of_lane if kind not in impossible]
         if possible:
             found += _lane(random.Random(f"{seed}/{lane}"), lane, possible, seconds)
-    return sorted(found, key=lambda injection: (injection.at_s, injection.lane))
+    return sorted((injection for injection in found if injection.kind in kinds), key=lambda injection: (injection.at_s, injection.lane))
 
 
 def _lane(rng, lane, kinds, seconds):

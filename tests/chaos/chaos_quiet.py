@@ -1,8 +1,10 @@
 """What a server holds when nobody asks it for anything, and what of it is more than before."""
 
 import contextlib
+import dataclasses
 import os
 import pathlib
+import re
 import time
 
 import numpy as np
@@ -17,8 +19,9 @@ MORE_THREADS, MORE_DESCRIPTORS = 4, 8
 # A run of a minute cannot tell a slow leak from caches that fill; two hours' quiet points can, by their slope.
 MORE_MEMORY = 96 << 20
 SLOPE_SHARE, SLOPE_BYTES = 0.02, 8 << 20
-# Traces are written on purpose; a pool's records are another server's; Python keeps what it has compiled.
-IGNORED = {"__pycache__", "trace.json", "pool", "pki"}
+# Traces are written on purpose, those of a count that has run out to files with numbers; a pool's records are another server's;
+# Python keeps what it has compiled.
+IGNORED = re.compile(r"__pycache__|trace\.json(\.\d+)?|pool|pki|program|lost\+found")
 
 
 def shared_objects():
@@ -27,7 +30,7 @@ def shared_objects():
 
 def temporary(world):
     """What is in the server's folder for temporary files, which are gone when it has ended."""
-    return sorted(path.name for path in world.temporary.iterdir() if path.name not in IGNORED)
+    return sorted(path.name for path in world.temporary.iterdir() if not IGNORED.fullmatch(path.name))
 
 
 def ours(names):
@@ -38,6 +41,13 @@ def ours(names):
             text = maps.read_text()
             foreign |= {name for name in names if f"/dev/shm/{name}\n" in text}
     return frozenset(name for name in names if name not in foreign)
+
+
+def neighbours(world):
+    """The other servers of the run, as far as they run. An instance of the pool is started anew by faults, and is not measured."""
+    pool, program = world.places.pool, world.places.program
+    processes = {"the pool": pool and pool.pools.server.process, "the program": program and program.process}
+    return [(name, process.pid) for name, process in processes.items() if process is not None and process.poll() is None]
 
 
 def measure(world):
@@ -53,9 +63,13 @@ def measure(world):
     for what in ("threads", "descriptors"):
         found[f"a worker's {what}"] = max((worker[what] for worker in workers), default=0)
     found["a worker's memory"] = max((worker["resident_bytes"] for worker in workers), default=0)
+    for name, pid in neighbours(world):
+        used = usage(pid)
+        found |= {f"{name}'s threads": used["threads"], f"{name}'s descriptors": used["descriptors"],
+                  f"{name}'s memory": used["resident_bytes"]}
     found["/dev/shm"] = ours(shared_objects())
     found["files"] = frozenset(str(path.relative_to(world.folder)) for path in pathlib.Path(world.folder).rglob("*")
-                               if not IGNORED & set(path.parts))
+                               if not any(map(IGNORED.fullmatch, path.relative_to(world.folder).parts)))
     return found
 
 
@@ -79,20 +93,33 @@ def _slack(what):
     return MORE_THREADS if what.endswith("threads") else MORE_DESCRIPTORS if what.endswith("descriptors") else 0
 
 
+@dataclasses.dataclass(frozen=True)
+class Slope:
+    per_hour: float  # bytes
+    first: float  # bytes, at the first of the points
+    over_s: float
+    count: int  # points
+
+
+def slopes(points):
+    """{what of memory: Slope} over the last hour. points: [(time in s, measure())], at the quiet points of a run"""
+    last = [(at, found) for at, found in points if at >= points[-1][0] - SLOPE_OVER_S]
+    if len(last) < 2:
+        return {}
+    times = np.array([at for at, _ in last]) / 3600
+    found = {}
+    for what in (what for what in last[0][1] if what.endswith("memory") and all(what in measured for _, measured in last)):
+        sizes = np.array([measured[what] for _, measured in last], float)
+        found[what] = Slope(float(np.polyfit(times, sizes, 1)[0]), float(sizes[0]), last[-1][0] - last[0][0], len(last))
+    return found
+
+
 def growth(points):
-    """What grew too fast over the last hour, in words. points: [(time in s, measure())], at the quiet points of a run; runs that are
-    shorter than an hour are not judged by their slope."""
+    """What grew too fast over the last hour, in words; runs that are shorter than an hour are not judged by their slope."""
     if not points or points[-1][0] - points[0][0] < SLOPE_OVER_S:
         return []
-    last = [(at, found) for at, found in points if at >= points[-1][0] - SLOPE_OVER_S]
-    times = np.array([at for at, _ in last]) / 3600
-    said = []
-    for what in (what for what in last[0][1] if what.endswith("memory")):
-        sizes = np.array([found[what] for _, found in last], float)
-        slope = float(np.polyfit(times, sizes, 1)[0])
-        if slope > max(SLOPE_SHARE * sizes[0], SLOPE_BYTES):
-            said.append(f"{what}: grew by {slope / (1 << 20):.1f} MiB an hour from {sizes[0] / (1 << 20):.1f} MiB")
-    return said
+    return [f"{what}: grew by {slope.per_hour / (1 << 20):.1f} MiB an hour from {slope.first / (1 << 20):.1f} MiB"
+            for what, slope in slopes(points).items() if slope.per_hour > max(SLOPE_SHARE * slope.first, SLOPE_BYTES)]
 
 
 def left(world, before):

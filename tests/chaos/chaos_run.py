@@ -1,6 +1,5 @@
 """One run: a server, clients of every kind, and faults against both of them, as the plan says."""
 
-import collections
 import contextlib
 import dataclasses
 import random
@@ -11,67 +10,47 @@ import time
 
 import chaos_actors
 import chaos_clients
+import chaos_disks
 import chaos_faults
 import chaos_neighbours
 import chaos_places
 import chaos_plan
 import chaos_quiet
+import chaos_wishes
 from chaos_allowances import ALLOWED
-from chaos_oracle import Ledger
-from chaos_world import World, is_built
+from chaos_oracle import OWN, Ledger
+from chaos_results import Result
+from chaos_world import World
 from support.python_models import children
 
-FAULTS = {**chaos_faults.FAULTS, **chaos_clients.FAULTS, **chaos_neighbours.FAULTS}
+FAULTS = {**chaos_faults.FAULTS, **chaos_clients.FAULTS, **chaos_neighbours.FAULTS, **chaos_disks.FAULTS}
 ANSWERS = 1000  # of each kind of client, in a whole run
 WARM_UP_ANSWERS = 40
 WARM_UP_S = 60
 # How much longer a run may take until each kind of fault has happened and each client has its answers, on a slow machine.
-EXTRA_S = 15
+EXTRA_S = 30
+# A part of a run that is not its first draws its kinds of faults: from this length on each of them has been drawn.
+WHOLE_PART_S = 600
 
 
-def kinds_of_clients(impossible):
-    """Those that this build and this machine can have."""
-    without = set() if is_built("frontends/openai") else {chaos_actors.OpenAi}
-    if "launched" in impossible:
-        without.add(chaos_actors.Leased)
-    return [kind for kind in chaos_actors.KINDS if kind not in without]
-
-
-@dataclasses.dataclass
-class Result:
-    seed: int
-    seconds: float
-    right: int = 0
-    documented: int = 0
-    wrong: int = 0
-    deaths: int = 0
-    left: int = 0
-    injected: collections.Counter = dataclasses.field(default_factory=collections.Counter)
-    impossible: dict = dataclasses.field(default_factory=dict)
-    too_few: list = dataclasses.field(default_factory=list)
-
-    @property
-    def held(self):
-        return not (self.wrong or self.deaths or self.left or self.too_few)
-
-    def __str__(self):
-        injected = ", ".join(f"{kind} {self.injected[kind]}" for kind in chaos_plan.KINDS if kind not in self.impossible)
-        line = (f"chaos: seed {self.seed}, {self.seconds:g} s: {self.right} right, {self.documented} documented errors, "
-                f"{self.wrong} wrong, {self.deaths} deaths, {self.left} left; injected: {injected}")
-        if self.impossible:
-            line += "; not possible here: " + ", ".join(f"{kind} ({why})" for kind, why in self.impossible.items())
-        if self.too_few:
-            line += "; too few: " + ", ".join(self.too_few)
-        return line
+def kinds_of_clients(impossible, wanted):
+    """Those of the wanted ones that this build and this machine can have."""
+    return [kind for kind in chaos_actors.KINDS if f"{kind.kind} clients" not in impossible and kind.kind in wanted]
 
 
 class Run:
-    def __init__(self, seed, seconds, sabotage=None, quiet_every_s=chaos_quiet.QUIET_EVERY_S):
-        self.seed, self.seconds, self.sabotage, self._quiet_every_s = seed, seconds, sabotage, quiet_every_s
+    def __init__(self, case, quiet_every_s=chaos_quiet.QUIET_EVERY_S, is_whole=True, from_s=0.0):
+        """is_whole: whether everything has to happen that can, if there is time for it; from_s: the part of the case before it has
+        been run by another one"""
+        self.seconds, self.sabotage, self._quiet_every_s = case.seconds - from_s, case.sabotage, quiet_every_s
+        self._drawn_from = f"{case.seed}/{from_s:g}" if from_s else f"{case.seed}"
+        self._has_all = is_whole and self.seconds >= (WHOLE_PART_S if from_s else chaos_plan.WHOLE_RUN_S)
         self._actors, self._points = [], []
-        self.result = Result(seed, seconds, impossible=chaos_places.impossible())
-        self.plan = chaos_plan.draw(seed, seconds, self.result.impossible)
-        self.clients = kinds_of_clients(self.result.impossible)
+        self.result = Result(case.seed, self.seconds, impossible=chaos_places.impossible())
+        drawn = chaos_plan.draw(case.seed, case.seconds, self.result.impossible, case.faults)
+        self.plan = [dataclasses.replace(one, at_s=one.at_s - from_s) for one in drawn if one.at_s >= from_s]
+        self.stopped = threading.Event()  # by whoever wants the run to end before its time, in good order
+        self.clients = kinds_of_clients(self.result.impossible, case.clients)
         self.ledger = Ledger(ALLOWED)
         self.end = threading.Event()
         self._lock = threading.Lock()
@@ -86,12 +65,20 @@ class Run:
         shared = chaos_quiet.shared_objects()
         with tempfile.TemporaryDirectory(prefix="atoll-chaos-", ignore_cleanup_errors=True) as folder:
             world = World(folder, self.sabotage)
-            with chaos_places.Places(folder, self.result.impossible) as world.places, world:
+            with chaos_places.Places(folder, self._left_out()) as world.places, world:
                 world.workers = len(children(world.pid))
                 self._serve(world)
                 self._stop(world)
+            self._judge_end_of(world.places.program)
         self.left += [f"/dev/shm: {name} is left" for name in sorted(chaos_quiet.ours(chaos_quiet.shared_objects() - shared))]
         return self._sum_up()
+
+    def _left_out(self):
+        """What cannot be had, and servers of which nobody asks anything: then a run is over sooner."""
+        found, kinds = set(self.result.impossible), {kind.kind for kind in self.clients}
+        if "leased" not in kinds and not {"launched", "clock"} & {injection.kind for injection in self.plan}:
+            found.add("launched")
+        return found if "c_api" in kinds else found | {"c_api clients"}
 
     def _serve(self, world):
         self.warm_up(world)
@@ -109,30 +96,36 @@ class Run:
             lane.join()
         self._end_actors(self._actors)
         if world.server.process.poll() is None:
+            self._load_files(world)  # what could not be removed while a fault was on, goes with the next files that come
             self.left += chaos_quiet.left(world, before)
             self._points.append((self._elapsed(), chaos_quiet.measure(world)))
             self.log(f"quiet after: {_brief(self._points[-1][1])}")
             self.left += chaos_quiet.growth(self._points)
+            for what, slope in self.slopes().items():
+                self.log(f"{what}: {slope.per_hour / (1 << 20):+.1f} MiB an hour, by {slope.count} points in {slope.over_s:.0f} s")
 
     def warm_up(self, world):
         """What comes with the first requests is there before anything is measured."""
         ledger = Ledger({})
-        actors = [kind(world, ledger, f"{self.seed}/warm") for kind in self.clients]
+        actors = [kind(world, ledger, f"{self._drawn_from}/warm") for kind in self.clients]
         for actor in actors:
             actor.start()
         deadline = time.monotonic() + WARM_UP_S
-        while min(ledger.answers[actor.kind] for actor in actors) < WARM_UP_ANSWERS and time.monotonic() < deadline:
+        while min((ledger.answers[actor.kind] for actor in actors), default=WARM_UP_ANSWERS) < WARM_UP_ANSWERS and time.monotonic() < deadline:
             time.sleep(0.05)
         self._end_actors(actors)
-        if "disk" not in self.result.impossible:
-            chaos_neighbours.load_files(world)  # the server keeps a folder for what clients send, from the first time on
+        self._load_files(world)  # the server keeps a folder for what clients send, from the first time on
         for failure in ledger.failures:
             if self.sabotage is None:
                 self.ledger.fail(f"before any fault: {failure}")
 
+    def _load_files(self, world):
+        if "full disk" not in self.result.impossible:
+            chaos_disks.load_files(world)
+
     def _start_actors(self, world):
         """Those after a quiet point draw other things than those before it."""
-        self._actors = [kind(world, self.ledger, f"{self.seed}/{len(self._points)}") for kind in self.clients]
+        self._actors = [kind(world, self.ledger, f"{self._drawn_from}/{len(self._points)}") for kind in self.clients]
         for actor in self._actors:
             actor.start()
 
@@ -153,6 +146,18 @@ class Run:
             if actor.is_alive():
                 self.ledger.fail(f"{actor.kind}: its client does not end")
 
+    def slopes(self):
+        """Of memory, over the last hour or as long as the run was: {what: chaos_quiet.Slope}."""
+        return chaos_quiet.slopes(self._points)
+
+    def points(self):
+        """The quiet points, in numbers: [(s, {what: number})]."""
+        return [(round(at, 1), {what: value for what, value in found.items() if isinstance(value, int)}) for at, found in self._points]
+
+    def failed_at_s(self):
+        """When the first failure of all was seen, or None."""
+        return self.ledger.failed_at and max(0.0, self.ledger.failed_at - self.started)
+
     def _elapsed(self):
         return time.monotonic() - self.started
 
@@ -160,6 +165,11 @@ class Run:
         """Until the time is over; a little longer while something that the run has to have is missing."""
         while self._elapsed() < self.seconds + EXTRA_S:
             if world.server.process.poll() is not None:
+                return
+            self.ledger.behind = frozenset(self._behind() if self._has_all else ())
+            if self.stopped.is_set():
+                self.result.seconds = min(self.result.seconds, round(self._elapsed(), 1))
+                self._has_all = False
                 return
             if self._elapsed() >= self.seconds and not self._missing():
                 return
@@ -169,12 +179,16 @@ class Run:
 
     def _missing(self):
         """What a whole run has to have and this one has not, in words."""
-        if self.seconds < chaos_plan.WHOLE_RUN_S:
+        if not self._has_all:
             return []
         found = [f"{kind} {self.result.injected[kind]}" for kind in chaos_plan.KINDS
                  if kind not in self.result.impossible and not self.result.injected[kind]]
-        return found + [f"answers of {kind.kind} {self.ledger.answers[kind.kind]}" for kind in self.clients
-                        if self.ledger.answers[kind.kind] < ANSWERS]
+        found += [f"{wish}s of {kind.kind} 0" for kind in self.clients for wish in kind.wishes
+                  if not any(self.ledger.documented[OWN, kind.kind, code] for code in chaos_wishes.CODES[wish])]
+        return found + [f"answers of {kind} {self.ledger.answers[kind]}" for kind in self._behind()]
+
+    def _behind(self):
+        return [kind.kind for kind in self.clients if self.ledger.answers[kind.kind] < ANSWERS]
 
     def _lane(self, world, lane):
         for injection in self.plan:
@@ -210,6 +224,11 @@ class Run:
         else:
             self.result.deaths += 1
             self.log(f"the server ended with {code}; its log's end:\n" + "\n".join(world.server.lines[-40:]))
+
+    def _judge_end_of(self, program):
+        if program is not None and program.code != 0:
+            self.result.deaths += 1
+            self.log(f"the program with a server inside ended with {program.code}; its log's end:\n{program.log[-4000:]}")
 
     def _sum_up(self):
         result = self.result

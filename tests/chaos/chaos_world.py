@@ -1,5 +1,6 @@
 """The server under test, with everything in it that clients use, and what faults do to it as a whole."""
 
+import collections
 import contextlib
 import os
 import pathlib
@@ -33,6 +34,32 @@ def is_built(plugin):
     return (INSTALLED / f"{plugin}.so").exists()
 
 
+class Turns:
+    """A lock that is given in the order in which it was asked for: a lane that is late and asks again at once has to wait for the
+    others. Use as a context manager."""
+
+    def __init__(self):
+        self._changed = threading.Condition()
+        self._waiting = collections.deque()
+
+    @property
+    def asked(self):
+        """By how many: who has it, and who waits for it."""
+        with self._changed:
+            return len(self._waiting)
+
+    def __enter__(self):
+        turn = object()
+        with self._changed:
+            self._waiting.append(turn)
+            self._changed.wait_for(lambda: self._waiting[0] is turn)
+
+    def __exit__(self, *_):
+        with self._changed:
+            self._waiting.popleft()
+            self._changed.notify_all()
+
+
 class World:
     """One server and its folder. Use as a context manager."""
 
@@ -51,7 +78,7 @@ class World:
             if neighbour.name != "plugins":
                 (self.plugins.parent / neighbour.name).symlink_to(neighbour)
         # Held by faults that change what is configured, or which processes there are.
-        self.configuring, self.processing = threading.Lock(), threading.Lock()
+        self.configuring, self.processing = Turns(), Turns()
         self.places = None  # set before the server is started
         self._stack = contextlib.ExitStack()
 

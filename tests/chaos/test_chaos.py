@@ -14,13 +14,18 @@ SEEDS = [] if SANITIZED else [20]
 
 
 def start(seed, *arguments):
-    command = [sys.executable, str(RUN), "--seed", str(seed), *map(str, arguments)]
+    command = [sys.executable, str(RUN), "--seed", str(seed), "--reduce-for", "0", *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def end(process, timeout_s):
     """(exit code, last line, everything)"""
-    text, _ = process.communicate(timeout=timeout_s)
+    try:
+        text, _ = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        process.terminate()  # ends in good order: it has mounted a disk
+        text, _ = process.communicate(timeout=timeout_s)
+        raise AssertionError(f"not over in {timeout_s} s:\n{text}") from None
     return process.returncode, text.splitlines()[-1], text
 
 

@@ -6,10 +6,12 @@ import chaos_oracle
 import chaos_quiet
 import numpy as np
 import pytest
+from chaos_actors import InProgram
 from chaos_allowances import ALLOWED
 from chaos_oracle import CONNECTION, NO_ANSWER, Ledger, Refusal, expected, expected_text
 from chaos_plan import KINDS
-from chaos_run import Result
+from chaos_results import Result
+from chaos_wishes import CODES
 
 GIVEN = np.array([1, 2, 3, 4], np.float32)
 
@@ -67,6 +69,23 @@ def test_nothing_excuses_an_answer_that_does_not_come():
     assert not any(allowance.excuses("py", NO_ANSWER) for allowances in ALLOWED.values() for allowance in allowances)
 
 
+@pytest.mark.parametrize("kind", sorted(set(CODES) - {""}))
+def test_a_wish_excuses_its_own_error_in_time_and_nothing_else(ledger, kind):
+    (code,), limit_s = CODES[kind], 0.01
+    ledger.refused("hurried", "slow", time.monotonic(), Refusal(code, ""), CODES[kind], limit_s)
+    assert ledger.wrong == 0 and ledger.documented == {(chaos_oracle.OWN, "hurried", code): 1}
+    ledger.refused("hurried", "slow", time.monotonic() - chaos_oracle.BOUND_S - 1, Refusal(code, ""), CODES[kind], limit_s)
+    assert ledger.wrong == 1 and "not within 0.01 s" in ledger.failures[0]
+    for other in {"DEADLINE_EXCEEDED", "UNAVAILABLE", "CANCELLED", "INTERNAL", NO_ANSWER} - {code}:
+        ledger.refused("hurried", "slow", time.monotonic(), Refusal(other, ""), CODES[kind], limit_s)
+    assert ledger.wrong == 5
+
+
+def test_an_answer_behind_its_deadline_and_the_bound_is_wrong(ledger):
+    ledger.answered("hurried", "slow", time.monotonic() - chaos_oracle.BOUND_S - 1, GIVEN, expected("slow", GIVEN), limit_s=0.01)
+    assert (ledger.right, ledger.wrong) == (0, 1)
+
+
 def test_the_table_has_known_faults_and_reasons():
     assert set(ALLOWED) <= set(KINDS)
     assert all(allowance.reason for allowances in ALLOWED.values() for allowance in allowances)
@@ -97,6 +116,26 @@ def test_memory_that_grows_is_noticed_after_an_hour():
     (said,) = chaos_quiet.growth(points(7200, 9 << 20))
     assert said == "memory: grew by 9.0 MiB an hour from 109.0 MiB"
     assert chaos_quiet.growth(points(3000, 1 << 30)) == [] and chaos_quiet.growth([]) == []
+
+
+class Program:
+    """Answers each request with its values and so much more, or refuses all."""
+
+    def __init__(self, more=0.0, code=None):
+        self.more, self.code = more, code
+
+    def ask(self, requests):
+        if self.code:
+            return [{"code": self.code, "text": ""} for _ in requests]
+        return [{"values": (expected(asked["model"], asked["values"]) + np.float32(self.more)).tolist()} for asked in requests]
+
+
+@pytest.mark.parametrize("program, is_right", [(Program(), True), (Program(more=1), False), (Program(code="UNAVAILABLE"), False)])
+def test_answers_of_the_c_api_are_judged_and_nothing_excuses_its_errors(ledger, program, is_right):
+    for kind in KINDS:
+        ledger.fault(kind)
+    InProgram(None, ledger, 1).turn(program)
+    assert (ledger.wrong == 0, ledger.right > 0) == (is_right, is_right), ledger.failures
 
 
 @pytest.mark.parametrize("more", [{"wrong": 1}, {"deaths": 1}, {"left": 1}, {"too_few": ["kill 0"]}])

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <new>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -25,9 +26,15 @@ Status as_unavailable(std::string_view path, int error) {
   return unavailable(system_failure(path, error).message());
 }
 
-void remove_tree(const std::string& path) {
-  std::error_code ignored;  // what cannot be removed now, is when the next folder is made
-  std::filesystem::remove_all(path, ignored);
+/// \returns false  something is left: without descriptors, memory or a disk that can be written it takes a later try
+bool remove_tree(const std::string& path) noexcept {
+  try {
+    std::error_code failed;
+    std::filesystem::remove_all(path, failed);
+    return !failed;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 /// Makes a directory of a name that nobody uses, for the owner alone.
@@ -81,11 +88,31 @@ Result<std::shared_ptr<PrivateFolder>> PrivateFolder::create(const std::string& 
 
 PrivateFolder::~PrivateFolder() { remove_tree(path_); }
 
+Result<std::string> PrivateFolder::add_directory() {
+  std::scoped_lock lock(mutex_);
+  std::erase_if(is_left_, [](const auto& entry) { return entry.second && remove_tree(entry.first); });
+  auto path = make_directory(cat(path_, "/XXXXXX"));
+  if (path.ok()) is_left_.emplace(*path, false);
+  return path;
+}
+
+void PrivateFolder::remove_directory(const std::string& path) noexcept {
+  const bool is_removed = remove_tree(path);
+  std::scoped_lock lock(mutex_);
+  const auto entry = is_left_.find(path);
+  if (entry == is_left_.end()) return;
+  if (is_removed) {
+    is_left_.erase(entry);
+  } else {
+    entry->second = true;
+  }
+}
+
 bool PrivateFolder::exists() const { return is_at(lock_, path_); }
 
 Result<std::shared_ptr<const PrivateDirectory>> PrivateDirectory::create(
     std::shared_ptr<PrivateFolder> folder, const std::vector<RepositoryFile>& files) {
-  auto path = make_directory(cat(folder->path(), "/XXXXXX"));
+  auto path = folder->add_directory();
   if (!path.ok()) return std::move(path).status();
   std::shared_ptr<const PrivateDirectory> directory(
       new PrivateDirectory(std::move(folder), std::move(path).value()));
@@ -95,6 +122,6 @@ Result<std::shared_ptr<const PrivateDirectory>> PrivateDirectory::create(
   return directory;
 }
 
-PrivateDirectory::~PrivateDirectory() { remove_tree(path_); }
+PrivateDirectory::~PrivateDirectory() { folder_->remove_directory(path_); }
 
 }  // namespace atl::filesystem

@@ -1,7 +1,9 @@
 /// Folders for files that clients bring.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -12,7 +14,8 @@ namespace atl::filesystem {
 
 /// A folder that only this process uses, removed with this object. Folders that processes left behind which
 /// did not end in good order are removed when the next one is made: a lock, which the system takes from the
-/// dead, tells them from those in use. [any]
+/// dead, tells them from those in use. A directory of it that cannot be removed, because the disk is read-only
+/// or descriptors have run out, is removed when the next one is made, at the latest with the folder. [any]
 class PrivateFolder {
  public:
   /// \param below  where it is made; empty: the system's temporary directory
@@ -27,10 +30,18 @@ class PrivateFolder {
   const std::string& path() const noexcept { return path_; }
 
  private:
+  friend class PrivateDirectory;
+
   PrivateFolder(std::string path, FileDescriptor lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+
+  /// Removes what was left before. Errors: UNAVAILABLE the system's reason.
+  Result<std::string> add_directory();
+  void remove_directory(const std::string& path) noexcept;
 
   const std::string path_;
   FileDescriptor lock_;
+  std::mutex mutex_;
+  std::map<std::string, bool> is_left_;  ///< its directories: whether nobody holds them any more
 };
 
 /// The directory of one model, removed with this object.

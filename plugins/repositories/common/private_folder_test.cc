@@ -1,6 +1,8 @@
 #include "repositories/common/private_folder.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "repositories/common/filesystem_repository.h"
 #include "repositories/common/testing/repository_folder.h"
@@ -39,6 +41,40 @@ TEST(PrivateFolder, AFailedDirectoryLeavesNothing) {
   ASSERT_TRUE(folder.ok());
   EXPECT_FALSE(PrivateDirectory::create(*folder, {{"1/model", "x"}, {"../x", "x"}}).ok());
   EXPECT_EQ(entries((*folder)->path()), 0u);
+}
+
+/// No descriptor can be opened while it lives.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const int lowest_free = ::dup(STDERR_FILENO);
+    ::close(lowest_free);
+    const rlimit none = {static_cast<rlim_t>(lowest_free), before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_;
+};
+
+TEST(PrivateFolder, ADirectoryThatCannotBeRemovedGoesWhenTheNextOneIsMade) {
+  RepositoryFolder disk;
+  auto folder = PrivateFolder::create(disk.path());
+  ASSERT_TRUE(folder.ok());
+  auto first = PrivateDirectory::create(*folder, {{"1/model", "x"}});
+  ASSERT_TRUE(first.ok());
+  const std::string left = (*first)->path();
+  {
+    const NoDescriptors none;
+    *first = nullptr;
+  }
+  EXPECT_TRUE(fs::exists(left)) << "it could be removed without a descriptor";
+  auto second = PrivateDirectory::create(*folder, {});
+  ASSERT_TRUE(second.ok());
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_EQ(entries((*folder)->path()), 1u);
 }
 
 TEST(PrivateFolder, RemovesWhatTheDeadLeftAndNothingElse) {
