@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "admission/deadlines/front_index.h"
 #include "admission/deadlines/line.h"
 
 namespace atl::deadlines {
@@ -39,7 +40,7 @@ inline constexpr uint32_t kRunsMax = 64;
 struct PlannedRun {
   double left_ns = 0;  ///< of its time, were it alone
   int64_t deadline_ns = kNever;
-  const Line* of = nullptr;  ///< null: its line does not matter
+  Line* of = nullptr;  ///< null: its line does not matter
 };
 
 /// What begins.
@@ -50,23 +51,30 @@ struct PlannedStart {
   int64_t deadline_ns = kNever;
 };
 
-/// Scratch that is filled from the device's state, asked, and filled anew. Not thread safe.
+/// Whose instances count, and what waits.
+enum class PlanScope : uint8_t {
+  kWaiting,  ///< all instances that do not execute, and requests that schedulers have announced
+  kAsking,   ///< instances that wait for admission, for requests or for what nobody has announced
+};
+
+/// Scratch that is begun from the device's state, asked, and begun anew. It looks at the index of the device's
+/// lines and makes rows only of those that it comes to, so what it costs depends on how far it has to look, not on
+/// how much waits. Not thread safe.
 class DevicePlan {
  public:
-  /// \param rules  fewer than kRunsMax executions
-  explicit DevicePlan(PlanRules rules) noexcept : rules_(rules) {}
+  /// \param rules   fewer than kRunsMax executions
+  /// \param fronts  the lines that something waits in; outlives the plan
+  DevicePlan(PlanRules rules, const FrontIndex& fronts) noexcept : rules_(rules), fronts_(fronts) {}
 
-  void begin(int64_t now_ns) noexcept;
-  /// \param free  instances of it that could execute
-  void add_line(Line& line, uint32_t free);
+  void begin(int64_t now_ns, PlanScope scope) noexcept;
   /// Fewer than kRunsMax.
   void add_run(const PlannedRun& run) { runs_.push_back(run); }
-  /// A request that is not in its line yet. The line has been added.
-  void add_newcomer(const Line& line, const QueuedRequest& newcomer) noexcept;
+  /// A request that is not in its line yet.
+  void add_newcomer(Line& line, const QueuedRequest& newcomer);
 
   /// What begins now.
   PlannedStart next() noexcept;
-  /// What an execution of that line, which was added, may be if it begins now.
+  /// What an execution of that line may be if it begins now.
   PlannedStart size_for(Line& line) noexcept;
   /// Goes through everything that waits. \returns how many bound requests are late; stops above `most`
   uint32_t count_late(uint32_t most) noexcept;
@@ -74,12 +82,15 @@ class DevicePlan {
   int64_t end_ns() const noexcept { return now_ns_; }
 
  private:
+  /// A line that the plan has come to.
   struct Row {
     Line* line;
-    const QueuedRequest* newcomer;
+    uint64_t order;
     size_t taken;  ///< requests, from the front
     uint32_t free;
     int64_t cost_one_ns;
+    bool has_newcomer;
+    QueuedRequest newcomer;  ///< behind the line
   };
   struct Choice {
     size_t taken = 0;  ///< requests, from the front, with those that are late
@@ -89,20 +100,33 @@ class DevicePlan {
   };
   static const QueuedRequest* at(const Row& row, size_t index) noexcept;
   static const QueuedRequest* front(const Row& row) noexcept { return at(row, row.taken); }
+  static FrontKey key_of(const Row& row) noexcept { return {front(row)->deadline_ns, row.order}; }
+  uint32_t free_of(const Line& line) const noexcept;
+  bool is_untouched(const Line& line) const noexcept { return line.place.plan_round != round_; }
+  bool is_ready(const Line& line) const noexcept;
+  Row& touch(Line& line);
   int64_t ends_ns(double work_ns, double factor) const noexcept;
   int64_t first_end_ns() const noexcept;
   int64_t bound_of_others(const Row& row) const noexcept;
   Choice choose(const Row& row) const noexcept;
   bool harms_nobody(double work_ns, int64_t deadline_ns) const noexcept;
-  bool may_join(const Row& row, int64_t first_end_ns) const noexcept;
+  bool may_join(const QueuedRequest& first, int64_t cost_one_ns, int64_t first_end_ns) const noexcept;
+  Row* first_touched(bool is_free, int64_t first_end_ns) noexcept;
+  Line* first_free(const FrontKey& before) noexcept;
+  Line* first_joining(const FrontKey& before, int64_t first_end_ns) const noexcept;
   Row* choose_row() noexcept;
-  void free_one(const Line& line) noexcept;
+  void free_one(Line& line) noexcept;
   void advance() noexcept;
 
   const PlanRules rules_;
+  const FrontIndex& fronts_;
+  PlanScope scope_ = PlanScope::kWaiting;
   int64_t now_ns_ = 0;
   uint32_t late_ = 0;
+  uint64_t round_ = 0;                  ///< number of the plan
+  size_t at_block_ = 0, at_entry_ = 0;  ///< entries of the index before it are in rows, or can not begin
   std::vector<Row> rows_;
+  std::vector<uint32_t> live_;  ///< rows that something is left in
   std::vector<PlannedRun> runs_;
 };
 
