@@ -25,11 +25,12 @@ uint32_t DevicePlan::free_of(const Line& line) const noexcept {
 /// Whether something of a line that has no row could begin. One whose instances all execute gets a row when the
 /// first of them has ended.
 bool DevicePlan::is_ready(const Line& line) const noexcept {
-  return is_untouched(line) && free_of(line) != 0 && (scope_ == PlanScope::kAsking || !line.queue.empty());
+  return line.place.plan_round != round_ && free_of(line) != 0 &&
+         (scope_ == PlanScope::kAsking || !line.queue.empty());
 }
 
 DevicePlan::Row& DevicePlan::touch(Line& line) {
-  if (!is_untouched(line)) return rows_[line.place.plan_row];
+  if (line.place.plan_round == round_) return rows_[line.place.plan_row];
   line.place.plan_round = round_;
   line.place.plan_row = static_cast<uint32_t>(rows_.size());
   live_.push_back(line.place.plan_row);
@@ -222,7 +223,7 @@ PlannedStart DevicePlan::size_for(Line& line) noexcept {
 }
 
 void DevicePlan::free_one(Line& line) noexcept {
-  if (!is_untouched(line) || !line.queue.empty()) ++touch(line).free;
+  if (line.place.plan_round == round_ || !line.queue.empty()) ++touch(line).free;
 }
 
 void DevicePlan::advance() noexcept {

@@ -102,7 +102,6 @@ class DevicePlan {
   static const QueuedRequest* front(const Row& row) noexcept { return at(row, row.taken); }
   static FrontKey key_of(const Row& row) noexcept { return {front(row)->deadline_ns, row.order}; }
   uint32_t free_of(const Line& line) const noexcept;
-  bool is_untouched(const Line& line) const noexcept { return line.place.plan_round != round_; }
   bool is_ready(const Line& line) const noexcept;
   Row& touch(Line& line);
   int64_t ends_ns(double work_ns, double factor) const noexcept;
@@ -124,7 +123,7 @@ class DevicePlan {
   int64_t now_ns_ = 0;
   uint32_t late_ = 0;
   uint64_t round_ = 0;                  ///< number of the plan
-  size_t at_block_ = 0, at_entry_ = 0;  ///< entries of the index before it are in rows, or can not begin
+  size_t at_block_ = 0, at_entry_ = 0;  ///< entries of the index before it are in rows, or cannot begin
   std::vector<Row> rows_;
   std::vector<uint32_t> live_;  ///< rows that something is left in
   std::vector<PlannedRun> runs_;
