@@ -12,6 +12,11 @@ double left_of(const Runner& runner) noexcept {
   return runner.done_ns < runner.work_ns ? runner.work_ns - runner.done_ns : kOverrun * runner.work_ns;
 }
 
+/// What others may do depends on the size of the batch that is being made.
+bool is_forming(const std::vector<Runner*>& running) noexcept {
+  return std::any_of(running.begin(), running.end(), [](const Runner* one) { return one->is_forming; });
+}
+
 }  // namespace
 
 /// Where the line is in the index, after what waits in it, or what its executions take, has changed.
@@ -64,14 +69,37 @@ uint32_t Device::count_late(Line& line, const QueuedRequest* newcomer, int64_t n
   return plan_.count_late(most);
 }
 
+/// Whether those are late then that the plan has not come to.
+bool Device::harms_the_rest(const Line& line, const QueuedRequest& newcomer, int64_t now_ns) const noexcept {
+  const PlanEnd end = plan_.end();
+  if (!end.is_cut) return false;
+  Backlog::Rest rest{end.at_ns + end.put_off_ns, end.from, 0, now_ns};
+  if (end.has_newcomer) rest.more_ns = std::max<int64_t>(1, backlog_.share_ns(line, newcomer.weight));
+  for (const Runner* runner : running_) {
+    if (runner->line == &line) rest.line_ns += static_cast<int64_t>(left_of(*runner)) / line.instances;
+  }
+  return backlog_.is_harmed_by(line, newcomer, rest);
+}
+
+/// When the device has done all that it has.
+int64_t Device::end_ns() const noexcept {
+  const PlanEnd end = plan_.end();
+  return end.at_ns + (end.is_cut ? end.put_off_ns + backlog_.work_from(end.from) : 0);
+}
+
 OfferOutcome Device::offer(Line& line, const QueuedRequest& newcomer, int64_t now_ns) {
   if (!newcomer.is_bound || !line.profile.known()) return {};
   progress(now_ns);
   ++line.taken;
-  if (count_late(line, &newcomer, now_ns, 0) == 0) return {};
-  const uint32_t late_anyway = count_late(line, nullptr, now_ns, UINT32_MAX);
-  const int64_t busy_ns = plan_.end_ns() - now_ns;
-  if (late_anyway != 0 && count_late(line, &newcomer, now_ns, late_anyway) <= late_anyway) return {};
+  uint32_t late = count_late(line, &newcomer, now_ns, 0);
+  if (late == 0 && !harms_the_rest(line, newcomer, now_ns)) return {};
+  int64_t busy_ns = end_ns() - now_ns;
+  if (late != 0) {
+    const uint32_t late_anyway = count_late(line, nullptr, now_ns, UINT32_MAX);
+    busy_ns = end_ns() - now_ns;
+    if (late_anyway != 0) late = count_late(line, &newcomer, now_ns, late_anyway);
+    if (late <= late_anyway && !harms_the_rest(line, newcomer, now_ns)) return {};
+  }
   --line.taken;
   ++line.refused;
   return {false, busy_ns};
@@ -79,29 +107,36 @@ OfferOutcome Device::offer(Line& line, const QueuedRequest& newcomer, int64_t no
 
 /// Where none of its instances waits, one that is idle asks next, and then it is decided with it.
 void Device::arrived(Line& line, const QueuedRequest& waiting, int64_t now_ns, AdmittedList& admitted) {
+  progress(now_ns);
+  double left_ns = 0;
+  for (const Runner* runner : running_) left_ns += left_of(*runner);
+  backlog_.push(line, waiting, now_ns + static_cast<int64_t>(left_ns / rules_.parallel));
   line.push(waiting);
   place(line);
   if (!line.asking.empty()) settle(now_ns, admitted);
 }
 
+/// \returns as Line::pop()
+int64_t Device::pop(Line& line, uint64_t weight) noexcept {
+  const size_t waited = line.queue.size();
+  const int64_t deadline_ns = line.pop(weight);
+  backlog_.pop(line, waited - line.queue.size());
+  return deadline_ns;
+}
+
 void Device::left(Line& line, uint64_t weight) noexcept {
-  if (line.weight > weight) (void)line.pop(line.weight - weight);
+  if (line.weight > weight) (void)pop(line, line.weight - weight);
   place(line);
 }
 
 void Device::settle(int64_t now_ns, AdmittedList& admitted) {
   progress(now_ns);
-  while (asking_ != 0 && !is_forming()) {
+  while (asking_ != 0 && !is_forming(running_)) {
     begin_plan(now_ns, PlanScope::kAsking, nullptr);
     const PlannedStart start = plan_.next();
     if (start.line == nullptr) return;
     admit(*start.line->asking.front(), start, admitted);
   }
-}
-
-/// What others may do depends on the size of the batch that is being made.
-bool Device::is_forming() const noexcept {
-  return std::any_of(running_.begin(), running_.end(), [](const Runner* one) { return one->is_forming; });
 }
 
 void Device::admit(Runner& runner, const PlannedStart& start, AdmittedList& admitted) {
@@ -141,7 +176,9 @@ void Device::give_back(Runner& runner, bool executed, int64_t now_ns) noexcept {
   // What an execution takes that shares the device is a guess.
   const bool is_news = runner.was_alone || !runner.line->profile.known();
   if (executed && runner.size != 0 && is_news) {
+    const bool was_known = runner.line->profile.known();
     runner.line->profile.add(runner.size, static_cast<int64_t>(runner.done_ns));
+    if (!was_known) backlog_.estimate(*runner.line);
     place(*runner.line);
   }
   runner.line->executed += executed;
@@ -204,7 +241,7 @@ void Device::begins(Runner& runner, uint32_t size, uint64_t weight, int64_t now_
   runner.size = size;
   runner.work_ns = static_cast<double>(line.cost_ns(size));
   runner.done_ns = 0;
-  runner.deadline_ns = line.pop(size);
+  runner.deadline_ns = pop(line, size);
   left(line, weight);
   settle(now_ns, admitted);
 }

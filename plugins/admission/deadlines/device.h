@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "admission/deadlines/backlog.h"
 #include "admission/deadlines/front_index.h"
 #include "admission/deadlines/line.h"
 #include "admission/deadlines/plan.h"
@@ -45,7 +46,7 @@ struct OfferOutcome {
 /// it admits it appends to `admitted`.
 class Device {
  public:
-  explicit Device(PlanRules rules) : rules_(rules), plan_(rules, fronts_) {}
+  explicit Device(PlanRules rules) : rules_(rules), plan_(rules, fronts_), backlog_(rules.parallel) {}
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
@@ -75,8 +76,10 @@ class Device {
   void progress(int64_t now_ns) noexcept;
   void begin_plan(int64_t now_ns, PlanScope scope, const Runner* except);
   uint32_t count_late(Line& line, const QueuedRequest* newcomer, int64_t now_ns, uint32_t most);
+  bool harms_the_rest(const Line& line, const QueuedRequest& newcomer, int64_t now_ns) const noexcept;
+  int64_t end_ns() const noexcept;
+  int64_t pop(Line& line, uint64_t weight) noexcept;
   void settle(int64_t now_ns, AdmittedList& admitted);
-  bool is_forming() const noexcept;
   void admit(Runner& runner, const PlannedStart& start, AdmittedList& admitted);
   void give_back(Runner& runner, bool executed, int64_t now_ns) noexcept;
   void begin_waiting(Runner& runner, int64_t now_ns);
@@ -86,6 +89,7 @@ class Device {
   const PlanRules rules_;
   FrontIndex fronts_;  ///< of the lines that something waits in
   DevicePlan plan_;
+  Backlog backlog_;
   uint64_t activations_ = 0;
   size_t asking_ = 0;             ///< runners that wait
   std::vector<Runner*> running_;  ///< admitted

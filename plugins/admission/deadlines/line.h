@@ -14,6 +14,8 @@
 namespace atl::deadlines {
 
 inline constexpr int64_t kNever = INT64_MAX;
+/// Sums of shares of nanoseconds are rounded, so who is late by less is not late.
+inline constexpr int64_t kRoundingNs = 1'000;
 
 /// One request in a line.
 struct QueuedRequest {
@@ -31,6 +33,22 @@ struct FrontKey {
   uint64_t order = UINT64_MAX;   ///< when something came to wait in the line: first come, first served
 
   auto operator<=>(const FrontKey&) const = default;
+};
+
+/// Requests at one place of a line that are taken to be executed together.
+struct PlannedBatch {
+  FrontKey key;
+  size_t requests = 0;
+  uint32_t weight = 0;
+  bool is_bound = false;         ///< all of them are, or none
+  int64_t deadline_ns = kNever;  ///< the earliest
+  int64_t cost_ns = 0;
+};
+
+/// A line's queue, as the backlog has it.
+struct LineBacklog {
+  std::deque<PlannedBatch> batches;
+  int64_t cost_ns = 0;  ///< of all of them, one after the other
 };
 
 /// Where a line is among those of its device.
@@ -98,6 +116,7 @@ class Line {
   std::vector<Runner*> asking;          ///< those that wait for admission, as they came
   int64_t asking_since_ns = 0;          ///< the first of those that wait
   LinePlace place;
+  LineBacklog backlog;
   uint64_t taken = 0, refused = 0;  ///< requests with a deadline
   uint64_t executed = 0;            ///< batches
 
