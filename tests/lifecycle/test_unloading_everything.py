@@ -19,6 +19,7 @@ from tritonclient.utils import InferenceServerException
 
 INSTANCES = re.findall(r"^\[plugin\.(\w+)\]", DEFAULT_MANIFEST.read_text(), re.M)
 EXTRA = {"cache": 'use = "caches/local"', "quotas": 'use = "admission/quotas"', "limiter": 'use = "admission/rate_limiter"',
+         "deadlines": 'use = "admission/deadlines"',
          "router": 'use = "routing/weighted"', "keys": 'use = "security/keys"', "repeat": 'use = "backends/repeat"'}
 # What has to go with an instance, because it cannot be without it.
 USERS_OF_MODELS = ("control", "router", "grpc", "http", "console")

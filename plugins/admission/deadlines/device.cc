@@ -12,18 +12,35 @@ double left_of(const Runner& runner) noexcept {
   return runner.done_ns < runner.work_ns ? runner.work_ns - runner.done_ns : kOverrun * runner.work_ns;
 }
 
-}  // namespace
-
-void Device::activate(Line& line) {
-  if (line.is_active) return;
-  line.is_active = true;
-  active_.push_back(&line);
+/// What others may do depends on the size of the batch that is being made.
+bool is_forming(const std::vector<Runner*>& running) noexcept {
+  return std::any_of(running.begin(), running.end(), [](const Runner* one) { return one->is_forming; });
 }
 
-void Device::deactivate(Line& line) noexcept {
-  if (!line.is_active || line.asking != 0 || !line.queue.empty()) return;
-  line.is_active = false;
-  std::erase(active_, &line);
+}  // namespace
+
+/// Where the line is in the index, after what waits in it, or what its executions take, has changed.
+void Device::place(Line& line) {
+  LinePlace& place = line.place;
+  const bool waits = !line.asking.empty() || !line.queue.empty();
+  if (!waits) {
+    if (place.is_active) fronts_.erase(place.key);
+    place.is_active = false;
+    return;
+  }
+  const QueuedRequest front =
+      line.queue.empty() ? line.unannounced(line.asking_since_ns) : line.queue.front();
+  const int64_t latest_ns = front.is_bound ? front.deadline_ns - line.cost_ns(1) : kNever;
+  if (place.is_active) {
+    if (place.key.deadline_ns == front.deadline_ns && place.latest_ns == latest_ns) return;
+    fronts_.erase(place.key);
+  } else {
+    place.is_active = true;
+    place.key.order = ++activations_;
+  }
+  place.key.deadline_ns = front.deadline_ns;
+  place.latest_ns = latest_ns;
+  fronts_.insert({place.key, latest_ns, &line});
 }
 
 /// Executions share the device.
@@ -37,10 +54,8 @@ void Device::progress(int64_t now_ns) noexcept {
 }
 
 /// \param except  does not run
-void Device::begin_plan(int64_t now_ns, const Runner* except) {
-  plan_.begin(now_ns);
-  unannounced_.clear();
-  unannounced_.reserve(active_.size());
+void Device::begin_plan(int64_t now_ns, PlanScope scope, const Runner* except) {
+  plan_.begin(now_ns, scope);
   size_t runs = 0;
   for (const Runner* runner : running_) {
     if (runner == except || ++runs >= kRunsMax) continue;
@@ -49,26 +64,42 @@ void Device::begin_plan(int64_t now_ns, const Runner* except) {
 }
 
 uint32_t Device::count_late(Line& line, const QueuedRequest* newcomer, int64_t now_ns, uint32_t most) {
-  begin_plan(now_ns, nullptr);
-  bool has_line = false;
-  for (Line* one : active_) {
-    if (one->queue.empty()) continue;
-    has_line = has_line || one == &line;
-    plan_.add_line(*one, one->instances - one->running);
-  }
-  if (!has_line) plan_.add_line(line, line.instances - line.running);
+  begin_plan(now_ns, PlanScope::kWaiting, nullptr);
   if (newcomer != nullptr) plan_.add_newcomer(line, *newcomer);
   return plan_.count_late(most);
+}
+
+/// Whether those are late then that the plan has not come to.
+bool Device::harms_the_rest(const Line& line, const QueuedRequest& newcomer, int64_t now_ns) const noexcept {
+  const PlanEnd end = plan_.end();
+  if (!end.is_cut) return false;
+  Backlog::Rest rest{end.at_ns + end.put_off_ns, end.from, 0, now_ns};
+  if (end.has_newcomer) rest.more_ns = std::max<int64_t>(1, backlog_.share_ns(line, newcomer.weight));
+  for (const Runner* runner : running_) {
+    if (runner->line == &line) rest.line_ns += static_cast<int64_t>(left_of(*runner)) / line.instances;
+  }
+  return backlog_.is_harmed_by(line, newcomer, rest);
+}
+
+/// When the device has done all that it has.
+int64_t Device::end_ns() const noexcept {
+  const PlanEnd end = plan_.end();
+  return end.at_ns + (end.is_cut ? end.put_off_ns + backlog_.work_from(end.from) : 0);
 }
 
 OfferOutcome Device::offer(Line& line, const QueuedRequest& newcomer, int64_t now_ns) {
   if (!newcomer.is_bound || !line.profile.known()) return {};
   progress(now_ns);
   ++line.taken;
-  if (count_late(line, &newcomer, now_ns, 0) == 0) return {};
-  const uint32_t late_anyway = count_late(line, nullptr, now_ns, UINT32_MAX);
-  const int64_t busy_ns = plan_.end_ns() - now_ns;
-  if (late_anyway != 0 && count_late(line, &newcomer, now_ns, late_anyway) <= late_anyway) return {};
+  uint32_t late = count_late(line, &newcomer, now_ns, 0);
+  if (late == 0 && !harms_the_rest(line, newcomer, now_ns)) return {};
+  int64_t busy_ns = end_ns() - now_ns;
+  if (late != 0) {
+    const uint32_t late_anyway = count_late(line, nullptr, now_ns, UINT32_MAX);
+    busy_ns = end_ns() - now_ns;
+    if (late_anyway != 0) late = count_late(line, &newcomer, now_ns, late_anyway);
+    if (late <= late_anyway && !harms_the_rest(line, newcomer, now_ns)) return {};
+  }
   --line.taken;
   ++line.refused;
   return {false, busy_ns};
@@ -76,38 +107,36 @@ OfferOutcome Device::offer(Line& line, const QueuedRequest& newcomer, int64_t no
 
 /// Where none of its instances waits, one that is idle asks next, and then it is decided with it.
 void Device::arrived(Line& line, const QueuedRequest& waiting, int64_t now_ns, AdmittedList& admitted) {
+  progress(now_ns);
+  double left_ns = 0;
+  for (const Runner* runner : running_) left_ns += left_of(*runner);
+  backlog_.push(line, waiting, now_ns + static_cast<int64_t>(left_ns / rules_.parallel));
   line.push(waiting);
-  activate(line);
-  if (line.asking != 0) settle(now_ns, admitted);
+  place(line);
+  if (!line.asking.empty()) settle(now_ns, admitted);
+}
+
+/// \returns as Line::pop()
+int64_t Device::pop(Line& line, uint64_t weight) noexcept {
+  const size_t waited = line.queue.size();
+  const int64_t deadline_ns = line.pop(weight);
+  backlog_.pop(line, waited - line.queue.size());
+  return deadline_ns;
 }
 
 void Device::left(Line& line, uint64_t weight) noexcept {
-  if (line.weight > weight) (void)line.pop(line.weight - weight);
-  deactivate(line);
+  if (line.weight > weight) (void)pop(line, line.weight - weight);
+  place(line);
 }
 
 void Device::settle(int64_t now_ns, AdmittedList& admitted) {
   progress(now_ns);
-  while (!asking_.empty() && !is_forming()) {
-    begin_plan(now_ns, nullptr);
-    for (Line* line : active_) {
-      if (line->asking == 0) continue;
-      plan_.add_line(*line, line->asking);
-      if (!line->queue.empty()) continue;
-      unannounced_.push_back(line->unannounced(line->asking_since_ns));
-      plan_.add_newcomer(*line, unannounced_.back());
-    }
+  while (asking_ != 0 && !is_forming(running_)) {
+    begin_plan(now_ns, PlanScope::kAsking, nullptr);
     const PlannedStart start = plan_.next();
     if (start.line == nullptr) return;
-    const auto runner = std::find_if(asking_.begin(), asking_.end(),
-                                     [&](const Runner* one) { return one->line == start.line; });
-    admit(**runner, start, admitted);
+    admit(*start.line->asking.front(), start, admitted);
   }
-}
-
-/// What others may do depends on the size of the batch that is being made.
-bool Device::is_forming() const noexcept {
-  return std::any_of(running_.begin(), running_.end(), [](const Runner* one) { return one->is_forming; });
 }
 
 void Device::admit(Runner& runner, const PlannedStart& start, AdmittedList& admitted) {
@@ -127,20 +156,19 @@ void Device::begin_waiting(Runner& runner, int64_t now_ns) {
   Line& line = *runner.line;
   runner.state = Runner::State::kWaiting;
   runner.asked_ns = now_ns;
-  if (line.asking++ == 0) line.asking_since_ns = now_ns;
-  asking_.push_back(&runner);
-  activate(line);
+  if (line.asking.empty()) line.asking_since_ns = now_ns;
+  line.asking.push_back(&runner);
+  ++asking_;
+  place(line);
 }
 
 void Device::end_waiting(Runner& runner) noexcept {
   Line& line = *runner.line;
   runner.state = Runner::State::kIdle;
-  std::erase(asking_, &runner);
-  --line.asking;
-  const auto first =
-      std::find_if(asking_.begin(), asking_.end(), [&](const Runner* one) { return one->line == &line; });
-  if (first != asking_.end()) line.asking_since_ns = (*first)->asked_ns;
-  deactivate(line);
+  std::erase(line.asking, &runner);
+  --asking_;
+  if (!line.asking.empty()) line.asking_since_ns = line.asking.front()->asked_ns;
+  place(line);
 }
 
 void Device::give_back(Runner& runner, bool executed, int64_t now_ns) noexcept {
@@ -148,7 +176,10 @@ void Device::give_back(Runner& runner, bool executed, int64_t now_ns) noexcept {
   // What an execution takes that shares the device is a guess.
   const bool is_news = runner.was_alone || !runner.line->profile.known();
   if (executed && runner.size != 0 && is_news) {
+    const bool was_known = runner.line->profile.known();
     runner.line->profile.add(runner.size, static_cast<int64_t>(runner.done_ns));
+    if (!was_known) backlog_.estimate(*runner.line);
+    place(*runner.line);
   }
   runner.line->executed += executed;
   runner.is_forming = false;
@@ -196,8 +227,7 @@ ExecutionGrant Device::grant(Runner& runner, int64_t now_ns) {
   Line& line = *runner.line;
   if (!line.profile.known() || line.queue.empty()) return {};
   progress(now_ns);
-  begin_plan(now_ns, &runner);
-  for (Line* one : active_) plan_.add_line(*one, one == &line ? 1 : one->asking);
+  begin_plan(now_ns, PlanScope::kAsking, &runner);
   const PlannedStart start = plan_.size_for(line);
   const auto ends_ns = static_cast<int64_t>(start.work_ns * rules_.crowd(running_.size()));
   return {start.size, now_ns + std::max<int64_t>(ends_ns - kRoundingNs, 0)};
@@ -211,7 +241,7 @@ void Device::begins(Runner& runner, uint32_t size, uint64_t weight, int64_t now_
   runner.size = size;
   runner.work_ns = static_cast<double>(line.cost_ns(size));
   runner.done_ns = 0;
-  runner.deadline_ns = line.pop(size);
+  runner.deadline_ns = pop(line, size);
   left(line, weight);
   settle(now_ns, admitted);
 }

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "admission/deadlines/backlog.h"
+#include "admission/deadlines/front_index.h"
 #include "admission/deadlines/line.h"
 #include "admission/deadlines/plan.h"
 #include "atoll/core/intrusive_list.h"
@@ -44,7 +46,7 @@ struct OfferOutcome {
 /// it admits it appends to `admitted`.
 class Device {
  public:
-  explicit Device(PlanRules rules) : rules_(rules), plan_(rules) {}
+  explicit Device(PlanRules rules) : rules_(rules), plan_(rules, fronts_), backlog_(rules.parallel) {}
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
@@ -72,23 +74,25 @@ class Device {
 
  private:
   void progress(int64_t now_ns) noexcept;
-  void begin_plan(int64_t now_ns, const Runner* except);
+  void begin_plan(int64_t now_ns, PlanScope scope, const Runner* except);
   uint32_t count_late(Line& line, const QueuedRequest* newcomer, int64_t now_ns, uint32_t most);
+  bool harms_the_rest(const Line& line, const QueuedRequest& newcomer, int64_t now_ns) const noexcept;
+  int64_t end_ns() const noexcept;
+  int64_t pop(Line& line, uint64_t weight) noexcept;
   void settle(int64_t now_ns, AdmittedList& admitted);
-  bool is_forming() const noexcept;
   void admit(Runner& runner, const PlannedStart& start, AdmittedList& admitted);
   void give_back(Runner& runner, bool executed, int64_t now_ns) noexcept;
   void begin_waiting(Runner& runner, int64_t now_ns);
   void end_waiting(Runner& runner) noexcept;
-  void activate(Line& line);
-  void deactivate(Line& line) noexcept;
+  void place(Line& line);
 
   const PlanRules rules_;
+  FrontIndex fronts_;  ///< of the lines that something waits in
   DevicePlan plan_;
-  std::vector<Line*> active_;               ///< something waits in them; in the order in which they came
-  std::vector<Runner*> asking_;             ///< in the order in which they asked
-  std::vector<Runner*> running_;            ///< admitted
-  std::vector<QueuedRequest> unannounced_;  ///< scratch: of lines that nobody says anything of
+  Backlog backlog_;
+  uint64_t activations_ = 0;
+  size_t asking_ = 0;             ///< runners that wait
+  std::vector<Runner*> running_;  ///< admitted
   int64_t last_ns_ = 0;
 };
 

@@ -162,7 +162,7 @@ TEST(Device, AnInstanceThatGoesTakesWhatWaitedWithIt) {
   device.remove(first, 3, admitted);
   EXPECT_EQ(admitted.pop_front(), &second);
   EXPECT_EQ(line.weight, 0U);
-  EXPECT_FALSE(line.is_active);
+  EXPECT_FALSE(line.place.is_active);
   device.remove(second, 4, admitted);
   EXPECT_EQ(device.running(), 0U);
 }

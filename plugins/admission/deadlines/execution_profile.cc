@@ -39,13 +39,14 @@ void ExecutionProfile::add(uint32_t size, int64_t duration_ns) {
   auto point = std::lower_bound(points_.begin(), points_.end(), size,
                                 [](const Point& one, uint32_t wanted) { return one.size < wanted; });
   if (point == points_.end() || point->size != size) {
-    points_.insert(point, {size, 1, time_ns, 0});
+    points_.insert(point, {size, 1, time_ns, 0, as_ns(time_ns)});
     return;
   }
   ++point->samples;
   const double gain = std::max(kGain, 1.0 / point->samples);
   point->deviation_ns += gain * (std::abs(time_ns - point->average_ns) - point->deviation_ns);
   point->average_ns += gain * (time_ns - point->average_ns);
+  point->rounded_ns = as_ns(point->estimate_ns());
 }
 
 /// Of a size larger than any that was seen.
@@ -62,12 +63,13 @@ double ExecutionProfile::beyond(uint32_t size) const noexcept {
 int64_t ExecutionProfile::estimate_ns(uint32_t size) const noexcept {
   if (points_.empty()) return 0;
   size = std::max(1u, size);
+  if (size <= points_.front().size) return points_.front().rounded_ns;
   auto above = std::lower_bound(points_.begin(), points_.end(), size,
                                 [](const Point& one, uint32_t wanted) { return one.size < wanted; });
   if (above == points_.end()) {
     return as_ns(beyond(size));
   }
-  if (above->size == size || above == points_.begin()) return as_ns(above->estimate_ns());
+  if (above->size == size) return above->rounded_ns;
   const Point& below = *std::prev(above);
   const double share = static_cast<double>(size - below.size) / (above->size - below.size);
   return as_ns(below.estimate_ns() + share * (above->estimate_ns() - below.estimate_ns()));

@@ -25,6 +25,7 @@ class ExecutionProfile {
     uint32_t size;
     uint32_t samples;
     double average_ns, deviation_ns;
+    int64_t rounded_ns = 0;  ///< the estimate: it is asked for much more often than it changes
     double estimate_ns() const noexcept;
   };
   /// Sizes above 64 share points, so that there are not too many.

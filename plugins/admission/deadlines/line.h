@@ -2,9 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <vector>
 
 #include "admission/deadlines/execution_profile.h"
 #include "atoll/request/execution_admission.h"
@@ -12,6 +14,8 @@
 namespace atl::deadlines {
 
 inline constexpr int64_t kNever = INT64_MAX;
+/// Sums of shares of nanoseconds are rounded, so who is late by less is not late.
+inline constexpr int64_t kRoundingNs = 1'000;
 
 /// One request in a line.
 struct QueuedRequest {
@@ -19,6 +23,41 @@ struct QueuedRequest {
   /// It is to be answered until then. Otherwise it has no deadline, and this is when it comes before others.
   bool is_bound = false;
   uint32_t weight = 1;
+};
+
+struct Runner;
+
+/// What orders the lines of a device.
+struct FrontKey {
+  int64_t deadline_ns = kNever;  ///< of the first request
+  uint64_t order = UINT64_MAX;   ///< when something came to wait in the line: first come, first served
+
+  auto operator<=>(const FrontKey&) const = default;
+};
+
+/// Requests at one place of a line that are taken to be executed together.
+struct PlannedBatch {
+  FrontKey key;
+  size_t requests = 0;
+  uint32_t weight = 0;
+  bool is_bound = false;         ///< all of them are, or none
+  int64_t deadline_ns = kNever;  ///< the earliest
+  int64_t cost_ns = 0;
+};
+
+/// A line's queue, as the backlog has it.
+struct LineBacklog {
+  std::deque<PlannedBatch> batches;
+  int64_t cost_ns = 0;  ///< of all of them, one after the other
+};
+
+/// Where a line is among those of its device.
+struct LinePlace {
+  bool is_active = false;  ///< something waits in it, and the device has it in its index
+  FrontKey key;            ///< with these
+  int64_t latest_ns = kNever;
+  uint64_t plan_round = 0;  ///< scratch of the plan: its row, in the plan of that number
+  uint32_t plan_row = 0;
 };
 
 /// Not thread safe: the device's owner guards it.
@@ -72,13 +111,14 @@ class Line {
   const uint32_t size_max;
   ExecutionProfile profile;
   std::deque<QueuedRequest> queue;
-  uint64_t weight = 0;                              ///< of the queue
-  uint32_t instances = 0, asking = 0, running = 0;  ///< those that there are, wait for admission, execute
-  bool is_active = false;                           ///< in the device's list of lines that something waits in
-  int64_t asking_since_ns = 0;                      ///< the first of those that wait
-  uint32_t plan_index = 0;                          ///< scratch of the plan
-  uint64_t taken = 0, refused = 0;                  ///< requests with a deadline
-  uint64_t executed = 0;                            ///< batches
+  uint64_t weight = 0;                  ///< of the queue
+  uint32_t instances = 0, running = 0;  ///< those that there are, execute
+  std::vector<Runner*> asking;          ///< those that wait for admission, as they came
+  int64_t asking_since_ns = 0;          ///< the first of those that wait
+  LinePlace place;
+  LineBacklog backlog;
+  uint64_t taken = 0, refused = 0;  ///< requests with a deadline
+  uint64_t executed = 0;            ///< batches
 
  private:
   const int64_t patience_ns_;

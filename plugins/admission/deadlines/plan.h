@@ -16,31 +16,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "admission/deadlines/front_index.h"
 #include "admission/deadlines/line.h"
+#include "admission/deadlines/planned_runs.h"
 
 namespace atl::deadlines {
-
-struct PlanRules {
-  uint32_t executions = 1;  ///< at a time
-  uint32_t parallel = 1;    ///< of them that do not slow each other down; at most `executions`
-
-  /// How many times as long executions take where so many run.
-  double crowd(size_t runs) const noexcept {
-    return std::max(1.0, static_cast<double>(runs) / static_cast<double>(parallel));
-  }
-};
-
-/// Sums of shares of nanoseconds are rounded, so who is late by less is not late.
-inline constexpr int64_t kRoundingNs = 1'000;
-/// Most executions at a time on a device.
-inline constexpr uint32_t kRunsMax = 64;
-
-/// An execution that runs.
-struct PlannedRun {
-  double left_ns = 0;  ///< of its time, were it alone
-  int64_t deadline_ns = kNever;
-  const Line* of = nullptr;  ///< null: its line does not matter
-};
 
 /// What begins.
 struct PlannedStart {
@@ -50,36 +30,65 @@ struct PlannedStart {
   int64_t deadline_ns = kNever;
 };
 
-/// Scratch that is filled from the device's state, asked, and filled anew. Not thread safe.
+/// Whose instances count, and what waits.
+enum class PlanScope : uint8_t {
+  kWaiting,  ///< all instances that do not execute, and requests that schedulers have announced
+  kAsking,   ///< instances that wait for admission, for requests or for what nobody has announced
+};
+
+/// How far a plan goes: to so many batches, with so many requests, past so many lines that cannot begin. What
+/// comes then is left to the backlog, so that a decision costs no more, however much waits.
+inline constexpr uint32_t kPlannedBatches = 256;
+inline constexpr size_t kPlannedRequests = 1'024;
+inline constexpr size_t kPlannedSteps = 4'096;
+
+/// Where a plan ends.
+struct PlanEnd {
+  int64_t at_ns = 0;    ///< when the device has done what was planned
+  bool is_cut = false;  ///< something waits that was not planned, and this says what
+  FrontKey from;        ///< what comes before is in the plan
+  int64_t put_off_ns =
+      0;  ///< that the device needs for what was left of batches, and comes before all the same
+  bool has_newcomer = false;  ///< it is in the plan
+};
+
+/// Scratch that is begun from the device's state, asked, and begun anew. It looks at the index of the device's
+/// lines and makes rows only of those that it comes to, so what it costs depends on how far it has to look, not on
+/// how much waits. Not thread safe.
 class DevicePlan {
  public:
-  /// \param rules  fewer than kRunsMax executions
-  explicit DevicePlan(PlanRules rules) noexcept : rules_(rules) {}
+  /// \param rules   fewer than kRunsMax executions
+  /// \param fronts  the lines that something waits in; outlives the plan
+  DevicePlan(PlanRules rules, const FrontIndex& fronts) noexcept
+      : rules_(rules), fronts_(fronts), runs_(rules) {}
 
-  void begin(int64_t now_ns) noexcept;
-  /// \param free  instances of it that could execute
-  void add_line(Line& line, uint32_t free);
+  void begin(int64_t now_ns, PlanScope scope) noexcept;
   /// Fewer than kRunsMax.
-  void add_run(const PlannedRun& run) { runs_.push_back(run); }
-  /// A request that is not in its line yet. The line has been added.
-  void add_newcomer(const Line& line, const QueuedRequest& newcomer) noexcept;
+  void add_run(const PlannedRun& run) { runs_.add(run); }
+  /// A request that is not in its line yet.
+  void add_newcomer(Line& line, const QueuedRequest& newcomer);
 
   /// What begins now.
   PlannedStart next() noexcept;
-  /// What an execution of that line, which was added, may be if it begins now.
+  /// What an execution of that line may be if it begins now.
   PlannedStart size_for(Line& line) noexcept;
-  /// Goes through everything that waits. \returns how many bound requests are late; stops above `most`
+  /// Goes through what waits. \returns how many bound requests are late; stops above `most`
   uint32_t count_late(uint32_t most) noexcept;
-  /// When the device has done all of it, after count_late().
-  int64_t end_ns() const noexcept { return now_ns_; }
+
+  /// Where that came to an end, after it.
+  PlanEnd end() const noexcept;
 
  private:
+  /// A line that the plan has come to.
   struct Row {
     Line* line;
-    const QueuedRequest* newcomer;
-    size_t taken;  ///< requests, from the front
+    uint64_t order;
+    size_t waiting;  ///< requests in the line, without the newcomer
+    size_t taken;    ///< from the front
     uint32_t free;
     int64_t cost_one_ns;
+    bool has_newcomer;
+    QueuedRequest newcomer;  ///< behind the line
   };
   struct Choice {
     size_t taken = 0;  ///< requests, from the front, with those that are late
@@ -89,21 +98,34 @@ class DevicePlan {
   };
   static const QueuedRequest* at(const Row& row, size_t index) noexcept;
   static const QueuedRequest* front(const Row& row) noexcept { return at(row, row.taken); }
-  int64_t ends_ns(double work_ns, double factor) const noexcept;
-  int64_t first_end_ns() const noexcept;
+  static FrontKey key_of(const Row& row) noexcept { return {front(row)->deadline_ns, row.order}; }
+  uint32_t free_of(const Line& line) const noexcept;
+  bool is_untouched(const Line& line) const noexcept { return line.place.plan_round != round_; }
+  bool is_ready(const Line& line) const noexcept;
+  Row& touch(Line& line);
   int64_t bound_of_others(const Row& row) const noexcept;
   Choice choose(const Row& row) const noexcept;
-  bool harms_nobody(double work_ns, int64_t deadline_ns) const noexcept;
-  bool may_join(const Row& row, int64_t first_end_ns) const noexcept;
+  bool may_join(const QueuedRequest& first, int64_t cost_one_ns, int64_t first_end_ns) const noexcept;
+  Row* first_touched(bool is_free, int64_t first_end_ns) noexcept;
+  Line* first_free(const FrontKey& before) noexcept;
+  Line* first_joining(const FrontKey& before, int64_t first_end_ns) noexcept;
   Row* choose_row() noexcept;
-  void free_one(const Line& line) noexcept;
+  void free_one(Line& line) noexcept;
   void advance() noexcept;
 
   const PlanRules rules_;
+  const FrontIndex& fronts_;
+  PlanScope scope_ = PlanScope::kWaiting;
   int64_t now_ns_ = 0;
   uint32_t late_ = 0;
+  size_t steps_ = 0;                    ///< past lines that could not begin
+  const Row* cut_ = nullptr;            ///< what was not planned begins with it
+  const Line* newcomers_ = nullptr;     ///< the line that somebody is new in
+  uint64_t round_ = 0;                  ///< number of the plan
+  size_t at_block_ = 0, at_entry_ = 0;  ///< entries of the index before it are in rows, or cannot begin
   std::vector<Row> rows_;
-  std::vector<PlannedRun> runs_;
+  std::vector<uint32_t> live_;  ///< rows that something is left in
+  PlannedRuns runs_;
 };
 
 }  // namespace atl::deadlines
