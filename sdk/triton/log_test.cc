@@ -96,7 +96,9 @@ TEST(CLog, ACallbackGetsTheRecordsAndNobodyElseDoes) {
   EXPECT_TRUE(log(TRITONSERVER_LOG_ERROR, "on the console again").ok());
   EXPECT_NE(testing::internal::GetCapturedStderr().find("on the console again"), std::string::npos);
   EXPECT_EQ(records.size(), 2u);
-  EXPECT_NE(TRITONSERVER_ServerOptionsSetLogCallback(nullptr, &keep, &records), nullptr);
+  TRITONSERVER_Error* const refusal = TRITONSERVER_ServerOptionsSetLogCallback(nullptr, &keep, &records);
+  EXPECT_NE(refusal, nullptr);
+  TRITONSERVER_ErrorDelete(refusal);
   ASSERT_EQ(TRITONSERVER_ServerOptionsDelete(options), nullptr);
 }
 

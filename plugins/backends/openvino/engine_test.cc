@@ -119,7 +119,8 @@ TEST_F(OpenVinoEngineTest, StateBelongsToASequence) {
     request.add_input<float>("A", DataType::kFp32, {1, 1}, {value});
     request.add_output("B");
     execute({&request});
-    const auto* output = request.response().find("B");
+    const auto response = request.response();
+    const auto* output = response.find("B");
     EXPECT_NE(output, nullptr) << request.response().message;
     return output == nullptr ? -1.0f : atl::test::values_of<float>(output->bytes)[0];
   };

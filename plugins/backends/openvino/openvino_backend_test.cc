@@ -252,7 +252,8 @@ TEST_F(OpenVinoTest, StateBelongsToASequence) {
     request.add_input<float>("A", DataType::kFp32, {1}, {value});
     request.add_output("B");
     execute({&request});
-    const auto* output = request.response().find("B");
+    const auto response = request.response();
+    const auto* output = response.find("B");
     return output == nullptr ? -1.0f : atl::test::values_of<float>(output->bytes)[0];
   };
   EXPECT_EQ(sum(1, kSequenceStart, 1), 1);

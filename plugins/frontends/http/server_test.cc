@@ -257,7 +257,7 @@ TEST_F(ServerTest, AThousandConnectionsTakeNoThreadsAndGiveTheirDescriptorsBack)
       ASSERT_TRUE(clients.back().send(request("POST", "/v2/models/probe/infer", infer_body())));
     }
     for (HttpClient& one : clients) ASSERT_EQ(one.receive().body, infer_reply("probe"));
-    EXPECT_EQ(threads(), threads_before);
+    EXPECT_LE(threads(), threads_before) << "what an earlier test had may have ended meanwhile";
     EXPECT_EQ(infer("probe").status, 200);
   }
   EXPECT_TRUE(eventually([&] { return open_descriptors() <= descriptors_before; }));
