@@ -58,7 +58,8 @@ TEST(AuditLine, HasEveryMember) {
 
 TEST(AuditLine, TextsOfClientsStayInTheirPlace) {
   AuditedCall call;
-  const std::string lying = std::string("m\"}\n{\"decision\":\"allowed\"}\r\x1b[2J\x7f\0\xff", 37);
+  using namespace std::string_literals;
+  const std::string lying = "m\"}\n{\"decision\":\"allowed\"}\r\x1b[2J\x7f\0\xff"s;
   call.model = lying;
   const auto line = parsed(audit_line(call, kTime));
   EXPECT_EQ(line.MemberCount(), parsed(audit_line({}, kTime)).MemberCount());
