@@ -32,6 +32,9 @@ def repository(tmp_path_factory):
 # Windows of time are for one request in flight, and for a rate: of more in flight the tool keeps so many records of each window
 # that it does not get through them, while a count of requests ends.
 IN_FLIGHT = 16  # at most
+# Of a count of requests: the tool starts its workers before it looks at the server's counts for the first time, and on a busy machine
+# some have been answered by then.
+BEFORE_THE_FIRST_LOOK = 0.05  # at most
 WINDOWS = ("-s", "999", "-p", "500", "-r", "3")
 
 
@@ -48,7 +51,8 @@ def test_perf_analyzer_counts_no_failure(repository, tmp_path, arguments):
     (client, ) = re.findall(r"Client: \n\s+Request count: (\d+)", done.stdout)
     (succeeded, ) = re.findall(r"Successful request count: (\d+)", done.stdout)
     # A request is counted when its response was delivered: the last of those in flight may not be yet when the tool asks.
-    assert int(client) > 100 and int(succeeded) > int(client) - IN_FLIGHT and "error" not in done.stdout.lower(), done
+    uncounted = IN_FLIGHT + (0 if arguments[:len(WINDOWS)] == WINDOWS else BEFORE_THE_FIRST_LOOK * int(client))
+    assert int(client) > 100 and int(succeeded) > int(client) - uncounted and "error" not in done.stdout.lower(), done
 
 
 @pytest.fixture(scope="module")
