@@ -22,27 +22,13 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
+from support.many_models import REQUEST, make_repository  # noqa: E402
 from support.server import Server  # noqa: E402
 
-CONFIG = """backend: "identity"
-max_batch_size: 8
-input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 16 ] } ]
-output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 16 ] } ]
-instance_group [ { kind: KIND_CPU count: 1 } ]
-"""
-REQUEST = json.dumps({"inputs": [{"name": "INPUT0", "shape": [1, 16], "datatype": "FP32", "data": [0] * 16}]}).encode()
 CALLS = {"/v2/console/overview": 2.0, "/v2/console/history": 15.0}  # path: seconds between two calls of the page
 FIRST_PAINT = ["/console/", "/console/app.js", "/v2/console/overview", "/v2/console/history"]
 SHARE_BUDGET = 0.01  # of a core, more than without a console
 PAINT_BUDGET_MS = 200
-
-
-def make_repository(folder, models):
-    for number in range(models):
-        model = folder / f"identity_{number:05}"
-        (model / "1").mkdir(parents=True)
-        (model / "config.pbtxt").write_text(CONFIG)
-    return folder
 
 
 def get(connection, path):

@@ -28,30 +28,16 @@ import numpy as np
 import tritonclient.grpc as grpcclient
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests"))
+from support.many_models import make_repository  # noqa: E402
 from support.real_triton import real_triton  # noqa: E402
 from support.server import Server, usage  # noqa: E402
 
-CONFIG = """backend: "identity"
-max_batch_size: 8
-input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 16 ] } ]
-output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 16 ] } ]
-instance_group [ { kind: KIND_CPU count: 1 } ]
-"""
 # Longer than an instance's thread outlives its last task.
 SETTLE_S = 60
 CLIENTS = 8
 BUDGETS = {"ready / Triton's": 1.0, "memory a model": 30.0, "threads a model": 0.0, "page a model": 1.2, "scrape": 1.0, "threads, all used": 128.0}
 UNITS = {"ready": "s", "Triton's ready": "s", "ready / Triton's": "", "memory a model": "kB", "threads a model": "", "page a model": "kB", "scrape": "s",
          "all used once": "s", "threads, all used": ""}
-
-
-def make_repository(folder, models):
-    folder.mkdir()
-    for number in range(models):
-        model = folder / f"identity_{number:05}"
-        (model / "1").mkdir(parents=True)
-        (model / "config.pbtxt").write_text(CONFIG)
-    return folder
 
 
 def scrape(server):

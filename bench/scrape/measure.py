@@ -13,7 +13,6 @@ the summary misses its own: 4 kB, 1 ms.
 
 import argparse
 import http.client
-import json
 import os
 import pathlib
 import platform
@@ -24,28 +23,14 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
+from support.many_models import REQUEST, make_repository  # noqa: E402
 from support.real_triton import real_triton  # noqa: E402
 from support.server import Server  # noqa: E402
 
-CONFIG = """backend: "identity"
-max_batch_size: 8
-input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 16 ] } ]
-output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 16 ] } ]
-instance_group [ { kind: KIND_CPU count: 1 } ]
-"""
-REQUEST = json.dumps({"inputs": [{"name": "INPUT0", "shape": [1, 16], "datatype": "FP32", "data": [0] * 16}]}).encode()
 SCRAPES = 9
 PROTOBUF = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
 BUDGETS = {"bytes": 2.0, "ms": 1.2}
 SUMMARY_BUDGETS = {"bytes": 4000, "ms": 1.0}
-
-
-def make_repository(folder, models):
-    for number in range(models):
-        model = folder / f"identity_{number:05}"
-        (model / "1").mkdir(parents=True)
-        (model / "config.pbtxt").write_text(CONFIG)
-    return folder
 
 
 def use(address, models):

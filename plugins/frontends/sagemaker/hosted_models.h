@@ -68,7 +68,7 @@ class HostedModels {
   };
   struct Order {
     std::string name, model, url, repository;
-    std::vector<std::string> members;  ///< other models of the repository, which an ensemble has
+    std::vector<std::string> members;  ///< folders of the repository that are models of an ensemble; sorted
   };
 
   void keep(const HostedModel& model);

@@ -90,19 +90,19 @@ PrivateFolder::~PrivateFolder() { remove_tree(path_); }
 
 Result<std::string> PrivateFolder::add_directory() {
   std::scoped_lock lock(mutex_);
-  std::erase_if(is_left_, [](const auto& entry) { return entry.second && remove_tree(entry.first); });
+  std::erase_if(directories_, [](const auto& entry) { return entry.second && remove_tree(entry.first); });
   auto path = make_directory(cat(path_, "/XXXXXX"));
-  if (path.ok()) is_left_.emplace(*path, false);
+  if (path.ok()) directories_.emplace(*path, false);
   return path;
 }
 
 void PrivateFolder::remove_directory(const std::string& path) noexcept {
   const bool is_removed = remove_tree(path);
   std::scoped_lock lock(mutex_);
-  const auto entry = is_left_.find(path);
-  if (entry == is_left_.end()) return;
+  const auto entry = directories_.find(path);
+  if (entry == directories_.end()) return;
   if (is_removed) {
-    is_left_.erase(entry);
+    directories_.erase(entry);
   } else {
     entry->second = true;
   }

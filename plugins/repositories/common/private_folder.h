@@ -14,8 +14,8 @@ namespace atl::filesystem {
 
 /// A folder that only this process uses, removed with this object. Folders that processes left behind which
 /// did not end in good order are removed when the next one is made: a lock, which the system takes from the
-/// dead, tells them from those in use. A directory of it that cannot be removed, because the disk is read-only
-/// or descriptors have run out, is removed when the next one is made, at the latest with the folder. [any]
+/// dead, tells them from those in use. A directory in the folder that cannot be removed, because the disk is read-only
+/// or descriptors have run out, is removed when the next directory is made, at the latest with the folder. [any]
 class PrivateFolder {
  public:
   /// \param below  where it is made; empty: the system's temporary directory
@@ -41,7 +41,7 @@ class PrivateFolder {
   const std::string path_;
   FileDescriptor lock_;
   std::mutex mutex_;
-  std::map<std::string, bool> is_left_;  ///< its directories: whether nobody holds them any more
+  std::map<std::string, bool> directories_;  ///< in the folder, by path: whether nobody holds it any more
 };
 
 /// The directory of one model, removed with this object.
