@@ -2,11 +2,13 @@
 
 #include <getopt.h>
 
+#include <algorithm>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include "atoll/runtime/escape.h"
+#include "atoll/runtime/problems.h"
 #include "flag_table.h"
 
 namespace atl::tritonserver {
@@ -32,6 +34,19 @@ void complain(std::ostream& err, std::string_view message) {
   std::string line;
   runtime::append_escaped(line, message);
   err << line << std::endl;
+}
+
+/// A line that names the flag that was probably meant, if there is one that is spelt much alike.
+/// \param argument  the one that getopt refused: "--htp-port=1"
+void suggest_flag(std::ostream& err, std::string_view argument) {
+  if (!argument.starts_with("--")) return;
+  const std::string_view name = argument.substr(2, argument.find('=') - 2);
+  std::vector<std::string_view> names;
+  for (const Flag& flag : flag_table()) names.push_back(flag.name);
+  // Of a known flag only the value was refused, and of several that begin alike getopt has named all.
+  if (std::ranges::any_of(names, [name](std::string_view known) { return known.starts_with(name); })) return;
+  const std::string_view meant = runtime::nearest_word(name, names);
+  if (!meant.empty()) complain(err, cat("Did you mean '--", meant, "'?"));
 }
 
 /// Where the server listens is said once for all endpoints in a container, whose command lines are often written for Triton.
@@ -63,6 +78,7 @@ std::optional<LaunchOptions> read_command_line(int argc, char** argv, const Envi
       return std::nullopt;
     }
     if (found < kFirstFlag) {  // getopt has said what it did not understand
+      suggest_flag(err, argv[optind - 1]);
       complain(err, kSeeHelp);
       return std::nullopt;
     }

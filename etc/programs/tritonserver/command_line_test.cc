@@ -196,6 +196,24 @@ TEST(CommandLine, WhatGetoptDoesNotUnderstandEndsWithAHint) {
   }
 }
 
+TEST(CommandLine, AMisspeltFlagIsToldTheOneThatWasMeant) {
+  LauncherFixture fixture;
+  struct Case {
+    const char* flag;
+    std::string suggestion;
+  } cases[] = {{"--htp-port=1", "Did you mean '--http-port'?\n"},
+               {"--model-repositories=/m", "Did you mean '--model-repository'?\n"},
+               {"--http-port", ""},  // it lacks only its value
+               {"--nothing-that-is-alike", ""}};
+  for (const Case& c : cases) {
+    testing::internal::CaptureStderr();
+    Launch launch = fixture.run({c.flag});
+    testing::internal::GetCapturedStderr();
+    EXPECT_FALSE(launch.parsed);
+    EXPECT_EQ(launch.parse_text, cat(c.suggestion, kSeeHelp, "\n")) << c.flag;
+  }
+}
+
 struct BadValuesCase {
   const char* flag;
   const char* text;
