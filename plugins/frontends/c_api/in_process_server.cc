@@ -147,7 +147,7 @@ Result<std::string> InProcessServer::statistics(std::string_view model, int64_t 
 Result<std::string> InProcessServer::index(bool ready_only) noexcept {
   return call([&]() -> Result<std::string> {
     inference::RepositoryIndexResponse response;
-    ATOLL_RETURN_IF_ERROR(list_models(server_, ready_only, &response));
+    ATOLL_RETURN_IF_ERROR(list_models(server_, nullptr, ready_only, &response));
     return index_json(response);
   });
 }

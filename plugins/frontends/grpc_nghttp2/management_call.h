@@ -109,9 +109,9 @@ class ManagementCall final : public Call,
   bool pass_on() noexcept {
     if (stream_ == nullptr) return false;
     GrpcCallContext& frontend = thread_.frontend;
-    Result<std::optional<HostPort>> found =
-        remote_of_question(frontend.server, method_.category, method_.model(request_),
-                           StreamMetadata(*stream_).first(RemoteModels::kLeaseHeader));
+    Result<std::optional<HostPort>> found = remote_of_question(
+        frontend.server, identity_of(access_.identity()), method_.category, method_.model(request_),
+        StreamMetadata(*stream_).first(RemoteModels::kLeaseHeader));
     if (found.ok() && !found.value()) return false;
     if (found.ok() && !pass_) pass_ = frontend.calls.enter();
     if (found.ok() && !pass_) return false;

@@ -76,7 +76,7 @@ Status ManagementCall::begin(std::string_view body) noexcept {
   if (route_.endpoint == Endpoint::kRepositoryIndex) {
     inference::RepositoryIndexRequest request;
     ATOLL_RETURN_IF_ERROR(read_index_request(body, &request));
-    repository_index(server, request, &index_, std::move(on_end));
+    repository_index(server, identity_of(caller_), request, &index_, std::move(on_end));
   } else if (route_.endpoint == Endpoint::kRepositoryLoad) {
     load(body, route_.model, route_.repository);
   } else {
@@ -125,10 +125,7 @@ void ManagementCall::answer(Status status, std::string json) noexcept {
     }
     return;
   }
-  if (route_.endpoint == Endpoint::kRepositoryIndex) {
-    hide_models(identity_of(caller_), &index_);
-    json = index_json(index_);
-  }
+  if (route_.endpoint == Endpoint::kRepositoryIndex) json = index_json(index_);
   ReplyHead head;
   if (!json.empty()) head.content_type = kJsonType;
   channel_->answer_text(head, std::move(json));

@@ -176,7 +176,8 @@ Call* ThreadContext::make_passed_on(const RequestHead& head, Verdict& verdict) {
   for (const HeaderField& field : head.fields) {
     if (is_named(field.name, RemoteModels::kLeaseHeader)) lease = field.value;
   }
-  Result<std::optional<RemoteServer>> server = find_remote_server(frontend.server, route.model, lease);
+  Result<std::optional<RemoteServer>> server =
+      find_remote_server(frontend.server, identity_of(head.identity), route.model, lease);
   if (server.ok()) return *server ? new PassOnCall(*this, route, std::move(**server)) : nullptr;
   // One that is not ready is no failure of the question whether it is.
   if (route.endpoint != Endpoint::kModelReady)

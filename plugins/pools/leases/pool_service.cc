@@ -115,7 +115,7 @@ Status PoolService::start(Launcher& launcher, const Placement& placement) {
 void PoolService::publish_routes() {
   const std::scoped_lock lock(RoutesOfProcess::mutex);
   std::vector<LeaseRoutes*>& routes = RoutesOfProcess::by_directory[settings_.state_directory];
-  if (host_.replaces_running_instance() && !routes.empty()) routes_.inherit(routes.back()->list());
+  if (host_.replaces_running_instance() && !routes.empty()) routes_.inherit(*routes.back());
   routes.push_back(&routes_);
 }
 

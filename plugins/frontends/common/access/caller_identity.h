@@ -79,14 +79,6 @@ inline const Identity* identity_of(const CallerIdentityPtr& caller) noexcept {
   return caller == nullptr ? nullptr : &caller->get();
 }
 
-/// To whom regions, sequences and leases belong that the caller makes; to others they are unknown. Empty: to nobody, as
-/// there are no identities. A caller without a tenant is one of its own. Valid as long as the identity.
-inline std::string_view owner_of(const Identity* identity) noexcept {
-  if (identity == nullptr) return {};
-  const std::string_view tenant = identity->tenant();
-  return tenant.empty() ? identity->name() : tenant;
-}
-
 /// Whether a call of the category may be about the model. \param identity  null: there are no identities
 /// \param model  name or identifier, of which the name counts
 inline bool may_use(const Identity* identity, ApiCategory category, std::string_view category_name,

@@ -155,11 +155,7 @@ void for_each_repository_method(Use&& use) {
   index.holds_pass = true;
   index.handle = [](ServerAccess& server, const Identity* caller, const auto& request, auto* response,
                     Finish finish) {
-    repository_index(server, request, response,
-                     [caller, response, finish = std::move(finish)](Status status) {
-                       hide_models(caller, response);
-                       finish(std::move(status));
-                     });
+    repository_index(server, caller, request, response, std::move(finish));
   };
   use(index);
   ListedMethod<RepositoryModelLoadRequest, RepositoryModelLoadResponse> load;

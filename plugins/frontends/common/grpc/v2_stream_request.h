@@ -207,8 +207,8 @@ class V2StreamRequest : private CallSteps, private ResponseReceiver, protected R
   std::optional<bool> pass_on() noexcept {
     const CallMetadata* head = stream_->metadata();
     if (head == nullptr) return path_.refuse(Status(Code::kCancelled, {}));
-    Result<std::optional<HostPort>> found =
-        remote_of_inference(frontend_.server, received_.message(), head->first(RemoteModels::kLeaseHeader));
+    Result<std::optional<HostPort>> found = remote_of_inference(
+        frontend_.server, stream_->identity(), received_.message(), head->first(RemoteModels::kLeaseHeader));
     if (!found.ok()) return path_.refuse(found.status());
     if (!found.value()) return {};
     infer_.abandon();

@@ -127,7 +127,8 @@ class V2UnaryCall final : private CallSteps, private ResponseReceiver {
       return path_.refuse(Status(Code::kCancelled, {}));
     }
     Result<std::optional<HostPort>> found =
-        remote_of_inference(frontend_.server, received_.message(), head->first(RemoteModels::kLeaseHeader));
+        remote_of_inference(frontend_.server, transport_.identity(), received_.message(),
+                            head->first(RemoteModels::kLeaseHeader));
     if (!found.ok()) return path_.refuse(found.status());
     if (!found.value()) return false;
     transport_.begin_remote(*found.value());

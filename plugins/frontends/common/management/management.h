@@ -102,13 +102,12 @@ Status model_statistics(ServerAccess& server, const Identity* caller,
                         inference::ModelStatisticsResponse* response) noexcept;
 
 // --- repository ---
-/// What repository_index() answers. [worker]
-Status list_models(ServerAccess& server, bool ready_only,
+/// What repository_index() answers: the models that the caller may see. [worker] \param caller  null: there are no identities
+Status list_models(ServerAccess& server, const Identity* caller, bool ready_only,
                    inference::RepositoryIndexResponse* response) noexcept;
-/// Takes out of the list what the caller may not see.
-void hide_models(const Identity* caller, inference::RepositoryIndexResponse* response) noexcept;
 // These answer later. The caller keeps `server`, `caller` and `response` until then.
-void repository_index(ServerAccess& server, const inference::RepositoryIndexRequest& request,
+void repository_index(ServerAccess& server, const Identity* caller,
+                      const inference::RepositoryIndexRequest& request,
                       inference::RepositoryIndexResponse* response, Finish finish) noexcept;
 /// Errors: PERMISSION_DENIED too, of any name that the caller may not load, or not with files or a configuration.
 void repository_load(ServerAccess& server, const Identity* caller,

@@ -39,12 +39,14 @@ bool is_served_here(const ServerAccess& server, std::string_view model) noexcept
 
 }  // namespace
 
-Result<std::optional<RemoteServer>> find_remote_server(const ServerAccess& server, std::string_view model,
+Result<std::optional<RemoteServer>> find_remote_server(const ServerAccess& server, const Identity* caller,
+                                                       std::string_view model,
                                                        std::string_view lease) noexcept {
   auto remote = server.remote_models->hold();
   if (!remote || model.empty() || (lease.empty() && is_served_here(server, model)))
     return std::optional<RemoteServer>();
-  Result<RemoteServer> found = remote->find(model, lease);
+  Result<RemoteServer> found =
+      remote.minor() < 1 ? remote->find(model, lease) : remote->find_for(owner_of(caller), model, lease);
   if (found.ok()) return std::optional(std::move(found).value());
   // What nobody has is refused by this server, in the words that it has for that.
   if (lease.empty() && found.status().code() == Code::kNotFound) return std::optional<RemoteServer>();

@@ -11,9 +11,10 @@ namespace atl::frontends {
 
 /// The server to which a call on a model is passed on; nothing: this one answers it, even if only with a refusal. A model
 /// of this server is not looked for elsewhere, unless the client names a lease. [request]
-/// \param lease  as the client says; empty: nothing
+/// \param caller  whose leases are looked at; null: there are no identities \param lease  as the client says; empty: nothing
 /// Errors: as RemoteModels::find().
-Result<std::optional<RemoteServer>> find_remote_server(const ServerAccess& server, std::string_view model,
+Result<std::optional<RemoteServer>> find_remote_server(const ServerAccess& server, const Identity* caller,
+                                                       std::string_view model,
                                                        std::string_view lease) noexcept;
 
 /// Whether there can be one at all: for calls that would have to look for their lease first. [any]

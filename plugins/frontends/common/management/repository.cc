@@ -73,8 +73,9 @@ void explain_unloaded(ServerAccess& server, std::vector<ModelIndexEntry>& entrie
   }
 }
 
-/// Models that other servers serve, once each.
-void add_remote(ServerAccess& server, bool ready, std::vector<ModelIndexEntry>& entries) {
+/// Models that other servers serve for the caller, once each.
+void add_remote(ServerAccess& server, const Identity* caller, bool ready,
+                std::vector<ModelIndexEntry>& entries) {
   if (server.remote_models == nullptr) return;
   auto remote = server.remote_models->hold();
   if (!remote) return;
@@ -83,7 +84,7 @@ void add_remote(ServerAccess& server, bool ready, std::vector<ModelIndexEntry>& 
   for (const ModelIndexEntry& entry : entries) {
     if (entry.state == ready_state) seen.insert(entry.name);
   }
-  std::vector<RemoteModel> models = remote->list();
+  std::vector<RemoteModel> models = remote.minor() < 1 ? remote->list() : remote->list_for(owner_of(caller));
   std::ranges::stable_partition(models, &RemoteModel::is_ready);
   for (RemoteModel& model : models) {
     if ((ready && !model.is_ready) || !seen.insert(model.name).second) continue;
@@ -96,13 +97,14 @@ void add_remote(ServerAccess& server, bool ready, std::vector<ModelIndexEntry>& 
 
 }  // namespace
 
-Status list_models(ServerAccess& server, bool ready_only,
+Status list_models(ServerAccess& server, const Identity* caller, bool ready_only,
                    inference::RepositoryIndexResponse* response) noexcept {
   Result<std::vector<ModelIndexEntry>> entries = server.catalog->index(ready_only);
   if (!entries.ok()) return std::move(entries).status();
   explain_unloaded(server, entries.value());
-  add_remote(server, ready_only, entries.value());
+  add_remote(server, caller, ready_only, entries.value());
   for (const ModelIndexEntry& entry : entries.value()) {
+    if (!may_use(caller, ApiCategory::kModelRepository, entry.name)) continue;
     auto* model = response->add_models();
     model->set_name(entry.name);
     model->set_version(entry.version);
@@ -112,24 +114,16 @@ Status list_models(ServerAccess& server, bool ready_only,
   return {};
 }
 
-void hide_models(const Identity* caller, inference::RepositoryIndexResponse* response) noexcept {
-  if (caller == nullptr) return;
-  auto* const models = response->mutable_models();
-  const auto hidden = std::remove_if(models->begin(), models->end(), [&](const auto& model) {
-    return !may_use(caller, ApiCategory::kModelRepository, model.name());
-  });
-  models->erase(hidden, models->end());
-}
-
-void repository_index(ServerAccess& server, const inference::RepositoryIndexRequest& request,
+void repository_index(ServerAccess& server, const Identity* caller,
+                      const inference::RepositoryIndexRequest& request,
                       inference::RepositoryIndexResponse* response, Finish finish) noexcept {
   if (!request.repository_name().empty()) {
     finish(unimplemented(messages::kRepositoryName));
     return;
   }
   // The catalog may have to look at the disk. The call's pass keeps everything alive.
-  server.worker->post(make_task([&server, response, ready = request.ready(), finish] {
-    finish(list_models(server, ready, response));
+  server.worker->post(make_task([&server, caller, response, ready = request.ready(), finish] {
+    finish(list_models(server, caller, ready, response));
   }));
 }
 

@@ -113,9 +113,9 @@ class UnaryCall final : public Event {
   /// \returns false: this server answers
   bool pass_on() noexcept {
     GrpcCallContext& frontend = *method_.frontend;
-    Result<std::optional<HostPort>> found =
-        remote_of_question(frontend.server, method_.method.category, method_.method.model(request_),
-                           metadata_value(context_, RemoteModels::kLeaseHeader));
+    Result<std::optional<HostPort>> found = remote_of_question(
+        frontend.server, identity_of(access_.identity()), method_.method.category,
+        method_.method.model(request_), metadata_value(context_, RemoteModels::kLeaseHeader));
     if (!found.ok()) {
       finish(found.status().clone());
       return true;

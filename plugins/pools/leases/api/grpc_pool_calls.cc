@@ -100,7 +100,7 @@ void GrpcPoolCalls::answer_pool(GrpcExchange& exchange, std::string_view name) {
   const Pool* pool = manager_.book().find_pool(name);
   if (pool == nullptr) return exchange.end(not_found("pool '", name, "' is not found"));
   v1::Pool message;
-  write(*pool, &message);
+  write(*pool, owner_of(exchange.identity()), &message);
   answer(exchange, message);
 }
 
@@ -112,7 +112,8 @@ void GrpcPoolCalls::create_pool(GrpcExchange& exchange, const v1::PoolDefinition
 
 void GrpcPoolCalls::list_pools(GrpcExchange& exchange) {
   v1::ListPoolsResponse message;
-  for (const auto& [name, pool] : manager_.book().pools) write(*pool, message.add_pools());
+  for (const auto& [name, pool] : manager_.book().pools)
+    write(*pool, owner_of(exchange.identity()), message.add_pools());
   answer(exchange, message);
 }
 
@@ -134,23 +135,31 @@ void GrpcPoolCalls::delete_pool(GrpcExchange& exchange, const v1::DeletePoolRequ
   // It is gone at once where it has no instances.
   v1::Pool message;
   message.mutable_definition()->set_name(request.name());
-  if (const Pool* pool = manager_.book().find_pool(request.name()); pool != nullptr) write(*pool, &message);
+  if (const Pool* pool = manager_.book().find_pool(request.name()); pool != nullptr)
+    write(*pool, owner_of(exchange.identity()), &message);
   answer(exchange, message);
 }
 
 // --- leases ---
 
-void GrpcPoolCalls::answer_lease(GrpcExchange& exchange, const std::string& id) {
-  const Lease* lease = manager_.book().leases.find(id);
-  if (lease == nullptr) return exchange.end(not_found("lease '", id, "' is not found"));
+const Lease* GrpcPoolCalls::find_lease(GrpcExchange& exchange, std::string_view id_or_name) {
+  const std::string_view owner = owner_of(exchange.identity());
+  const std::string id = manager_.book().names.lease_id_of(owner, id_or_name);
+  const Lease* const lease = manager_.book().leases.find_of(owner, id);
+  if (lease == nullptr) exchange.end(no_lease(id));
+  return lease;
+}
+
+void GrpcPoolCalls::answer_lease(GrpcExchange& exchange, const Lease& lease) {
   v1::Lease message;
-  write(manager_.book(), *lease, &message);
+  write(manager_.book(), lease, &message);
   answer(exchange, message);
 }
 
 void GrpcPoolCalls::acquire(GrpcExchange& exchange, const v1::LeaseDefinition& request) {
   Result<LeaseDefinition> definition = definition_of(request);
   if (!definition.ok()) return exchange.end(std::move(definition).status());
+  definition->owner = owner_of(exchange.identity());
   manager_.check_models(*definition, [this, &exchange, lease = *definition](Status missing) {
     if (waits_.drains()) return exchange.end(unavailable("the server is ending"));
     if (!missing.ok()) return exchange.end(std::move(missing));
@@ -163,6 +172,7 @@ void GrpcPoolCalls::acquire(GrpcExchange& exchange, const v1::LeaseDefinition& r
 void GrpcPoolCalls::plan(GrpcExchange& exchange, const v1::LeaseDefinition& request) {
   Result<LeaseDefinition> definition = definition_of(request);
   if (!definition.ok()) return exchange.end(std::move(definition).status());
+  definition->owner = owner_of(exchange.identity());
   manager_.check_models(*definition, [this, &exchange, lease = *definition](Status missing) {
     if (!missing.ok()) return exchange.end(std::move(missing));
     Result<LeasePlan> plan = manager_.plan(lease);
@@ -180,25 +190,30 @@ void GrpcPoolCalls::renew(GrpcExchange& exchange, const v1::RenewRequest& reques
     if (!duration.ok()) return exchange.end(std::move(duration).status());
     duration_ns = *duration;
   }
-  const std::string id = manager_.book().names.lease_id_of(request.lease());
-  if (Result<int64_t> renewed = manager_.renew(id, duration_ns); !renewed.ok())
+  const Lease* const lease = find_lease(exchange, request.lease());
+  if (lease == nullptr) return;
+  if (Result<int64_t> renewed = manager_.renew(lease->id(), duration_ns); !renewed.ok())
     return exchange.end(std::move(renewed).status());
-  answer_lease(exchange, id);
+  answer_lease(exchange, *lease);
 }
 
 void GrpcPoolCalls::release(GrpcExchange& exchange, const v1::LeaseRequest& request) {
-  const std::string id = manager_.book().names.lease_id_of(request.lease());
+  const Lease* const lease = find_lease(exchange, request.lease());
+  if (lease == nullptr) return;
+  const std::string id = lease->id();
   if (Status released = manager_.release(id); !released.ok()) return exchange.end(std::move(released));
   waits_.add(std::make_shared<Waiting>(manager_.book(), exchange, id, false));
 }
 
 void GrpcPoolCalls::lease_status(GrpcExchange& exchange, const v1::LeaseRequest& request) {
-  answer_lease(exchange, manager_.book().names.lease_id_of(request.lease()));
+  if (const Lease* const lease = find_lease(exchange, request.lease()); lease != nullptr)
+    answer_lease(exchange, *lease);
 }
 
 void GrpcPoolCalls::list_leases(GrpcExchange& exchange, const v1::ListLeasesRequest& request) {
   v1::ListLeasesResponse message;
-  for (const Lease* lease : manager_.book().leases.of_pool(request.pool()))
+  const std::string_view owner = owner_of(exchange.identity());
+  for (const Lease* lease : manager_.book().leases.of_pool_and_owner(request.pool(), owner))
     write(manager_.book(), *lease, message.add_leases());
   answer(exchange, message);
 }
@@ -206,20 +221,21 @@ void GrpcPoolCalls::list_leases(GrpcExchange& exchange, const v1::ListLeasesRequ
 // --- names ---
 
 void GrpcPoolCalls::set_name(GrpcExchange& exchange, const v1::LeaseName& request) {
-  if (Status set = manager_.set_name(request.name(), request.lease()); !set.ok())
+  if (Status set = manager_.set_name(owner_of(exchange.identity()), request.name(), request.lease());
+      !set.ok())
     return exchange.end(std::move(set));
   answer(exchange, request);
 }
 
 void GrpcPoolCalls::delete_name(GrpcExchange& exchange, const v1::DeleteNameRequest& request) {
-  if (Status deleted = manager_.delete_name(request.name()); !deleted.ok())
+  if (Status deleted = manager_.delete_name(owner_of(exchange.identity()), request.name()); !deleted.ok())
     return exchange.end(std::move(deleted));
   answer(exchange, v1::DeleteNameResponse());
 }
 
 void GrpcPoolCalls::list_names(GrpcExchange& exchange) {
   v1::ListNamesResponse message;
-  for (const auto& [name, lease] : manager_.book().names.all()) {
+  for (const auto& [name, lease] : manager_.book().names.of_owner(owner_of(exchange.identity()))) {
     v1::LeaseName* written = message.add_names();
     written->set_name(name);
     written->set_lease(lease);

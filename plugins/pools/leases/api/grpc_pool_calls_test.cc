@@ -29,7 +29,7 @@ class GrpcPoolCallsTest : public testing::Test, public PoolBench {
   /// Not answered yet, maybe.
   test::FakeGrpcExchange& send(const std::string& method, const std::string& message) {
     test::FakeGrpcExchange& exchange = *exchanges.emplace_back(
-        std::make_unique<test::FakeGrpcExchange>(test::FakeGrpcRequest{message, {}, {}}));
+        std::make_unique<test::FakeGrpcExchange>(test::FakeGrpcRequest{message, {}, {}, caller}));
     exchange.send_to(*calls, method);
     run([] {});
     return exchange;
@@ -72,6 +72,7 @@ class GrpcPoolCallsTest : public testing::Test, public PoolBench {
   }
 
   std::optional<GrpcPoolCalls> calls;
+  const Identity* caller = nullptr;  ///< of the next send()
   std::vector<std::unique_ptr<test::FakeGrpcExchange>> exchanges;
 };
 
@@ -204,6 +205,50 @@ TEST_F(GrpcPoolCallsTest, ALeaseOfAModelThatIsNotThereStartsNothing) {
     EXPECT_EQ(refusal(kLeases + method, lease_of("gone")),
               "FAILED_PRECONDITION: source '/models' has no model 'gone'");
   EXPECT_EQ(instances("p"), "");
+}
+
+TEST_F(GrpcPoolCallsTest, ALeaseOfAnotherTenantIsAsOneThatNeverWas) {
+  const std::string pools = "/pools.v1.PoolService/", leases = "/pools.v1.LeaseService/";
+  const TenantCaller blue("blue"), red("red");
+  (void)ask<v1::Pool>(pools + "Create", pool());
+  caller = &blue;
+  (void)send(leases + "Acquire", lease_of("a").SerializeAsString());
+  run_for(3 * kNsPerSecond);
+  EXPECT_EQ(state("id-1"), "ACTIVE on i0");
+  v1::LeaseName name;
+  name.set_name("live");
+  name.set_lease("id-1");
+  (void)ask<v1::LeaseName>(leases + "SetName", name);
+  v1::PoolStatusRequest of_pool;
+  of_pool.set_name("p");
+  EXPECT_EQ(ask<v1::Pool>(pools + "Status", of_pool).instances(0).leases_size(), 1);
+
+  caller = &red;
+  EXPECT_EQ(ask<v1::Pool>(pools + "Status", of_pool).instances(0).leases_size(), 0);
+  EXPECT_EQ(
+      ask<v1::ListPoolsResponse>(pools + "List", v1::ListPoolsRequest()).pools(0).instances(0).leases_size(),
+      0);
+  EXPECT_EQ(ask<v1::ListLeasesResponse>(leases + "List", v1::ListLeasesRequest()).leases_size(), 0);
+  EXPECT_EQ(ask<v1::ListNamesResponse>(leases + "ListNames", v1::ListNamesRequest()).names_size(), 0);
+  for (const char* lease : {"id-1", "id-99", "live"}) {
+    const std::string refused = cat("NOT_FOUND: lease '", lease, "' is not found");
+    v1::LeaseRequest of_lease;
+    of_lease.set_lease(lease);
+    v1::RenewRequest renewal;
+    renewal.set_lease(lease);
+    name.set_lease(lease);
+    EXPECT_EQ(refusal(leases + "Status", of_lease), refused);
+    EXPECT_EQ(refusal(leases + "Release", of_lease), refused);
+    EXPECT_EQ(refusal(leases + "Renew", renewal), refused);
+    EXPECT_EQ(refusal(leases + "SetName", name), refused);
+  }
+  v1::DeleteNameRequest drop;
+  drop.set_name("live");
+  EXPECT_EQ(refusal(leases + "DeleteName", drop), "NOT_FOUND: lease name 'live' is not found");
+
+  caller = &blue;
+  EXPECT_EQ(ask<v1::ListNamesResponse>(leases + "ListNames", v1::ListNamesRequest()).names_size(), 1);
+  EXPECT_EQ(ask<v1::ListLeasesResponse>(leases + "List", v1::ListLeasesRequest()).leases(0).id(), "id-1");
 }
 
 }  // namespace

@@ -46,6 +46,7 @@ int http_status(const Status& refusal) noexcept {
 struct HttpCalls::Call {
   HttpExchange* exchange = nullptr;
   std::string method, path;
+  std::string owner;  ///< whose leases and names the call sees and makes; empty: nobody's
   Query query;
   Status query_error;
   std::string body;
@@ -112,6 +113,7 @@ void HttpCalls::handle(std::string_view /*route*/, HttpExchange& exchange) noexc
   call->exchange = &exchange;
   call->method = exchange.method();
   call->path = exchange.path();
+  call->owner = owner_of(exchange.identity());
   Result<Query> query = Query::parse(exchange.query());
   if (query.ok())
     call->query = std::move(query).value();
@@ -148,7 +150,7 @@ void HttpCalls::serve(const std::shared_ptr<Call>& shared) {
   };
   if (call.path == "/v2/pools") return serve_pools(call);
   if (call.path == "/v2/leases") return serve_leases(shared);
-  if (call.path == "/v2/lease_names") return call.answer(200, names_json(manager_.book()));
+  if (call.path == "/v2/lease_names") return call.answer(200, names_json(manager_.book(), call.owner));
   if (const auto name = rest_behind("/v2/pools/")) return serve_pool(call, *name);
   if (const auto id = rest_behind("/v2/leases/")) return serve_lease(call, *id);
   if (const auto name = rest_behind("/v2/lease_names/")) return serve_name(call, *name);
@@ -160,11 +162,11 @@ void HttpCalls::serve(const std::shared_ptr<Call>& shared) {
 void HttpCalls::answer_pool(Call& call, std::string_view name) {
   const Pool* pool = manager_.book().find_pool(name);
   if (pool == nullptr) return call.refuse(not_found("pool '", name, "' is not found"));
-  call.answer(200, pool_json(*pool));
+  call.answer(200, pool_json(*pool, call.owner));
 }
 
 void HttpCalls::serve_pools(Call& call) {
-  if (call.is("GET")) return call.answer(200, pools_json(manager_.book()));
+  if (call.is("GET")) return call.answer(200, pools_json(manager_.book(), call.owner));
   Result<PoolDefinition> pool = read_pool(call.body);
   if (!pool.ok()) return call.refuse(pool.status());
   if (Status created = manager_.create_pool(*pool); !created.ok()) return call.refuse(created);
@@ -179,7 +181,7 @@ void HttpCalls::serve_pool(Call& call, const std::string& name) {
     if (Status deleted = manager_.delete_pool(name, *force); !deleted.ok()) return call.refuse(deleted);
     // It is gone at once where it has no instances.
     const Pool* pool = manager_.book().find_pool(name);
-    return call.answer(200, pool == nullptr ? one_text_json("name", name) : pool_json(*pool));
+    return call.answer(200, pool == nullptr ? one_text_json("name", name) : pool_json(*pool, call.owner));
   }
   Result<PoolUpdate> update = read_pool_update(call.body);
   if (!update.ok()) return call.refuse(update.status());
@@ -191,9 +193,11 @@ void HttpCalls::serve_pool(Call& call, const std::string& name) {
 // --- leases ---
 
 void HttpCalls::serve_leases(const std::shared_ptr<Call>& call) {
-  if (call->is("GET")) return call->answer(200, leases_json(manager_.book(), call->query.text("pool")));
+  if (call->is("GET"))
+    return call->answer(200, leases_json(manager_.book(), call->owner, call->query.text("pool")));
   Result<LeaseDefinition> lease = read_lease(call->body);
   if (!lease.ok()) return call->refuse(lease.status());
+  lease->owner = call->owner;
   Result<bool> is_plan = call->query.flag("dry_run");
   if (!is_plan.ok()) return call->refuse(is_plan.status());
   manager_.check_models(*lease, [this, call, lease = *lease, plans = *is_plan](Status missing) {
@@ -219,21 +223,24 @@ void HttpCalls::serve_lease(Call& call, const std::string& path) {
   constexpr std::string_view kRenew = "/renew";
   const bool renews = call.is("POST");
   if (renews && !path.ends_with(kRenew)) return call.answer(404, error_json("Not Found"));
+  const PoolBook& book = manager_.book();
   const std::string id =
-      manager_.book().names.lease_id_of(renews ? path.substr(0, path.size() - kRenew.size()) : path);
+      book.names.lease_id_of(call.owner, renews ? path.substr(0, path.size() - kRenew.size()) : path);
+  const Lease* const lease = book.leases.find_of(call.owner, id);
   if (renews) {
     Result<std::optional<int64_t>> duration = read_renewal(call.body);
     if (!duration.ok()) return call.refuse(duration.status());
+    if (lease == nullptr) return call.refuse(no_lease(id));
     if (Result<int64_t> renewed = manager_.renew(id, *duration); !renewed.ok())
       return call.refuse(renewed.status());
+  } else if (lease == nullptr) {
+    return call.refuse(no_lease(id));
   } else if (call.is("DELETE")) {
     if (Status released = manager_.release(id); !released.ok()) return call.refuse(released);
     return wait_for(call, id, true);
   }
-  const Lease* lease = manager_.book().leases.find(id);
-  if (lease == nullptr) return call.refuse(not_found("lease '", id, "' is not found"));
   if (call.wants_events && !renews) return wait_for(call, id, true);
-  call.answer(200, lease_json(manager_.book(), *lease));
+  call.answer(200, lease_json(book, *lease));
 }
 
 void HttpCalls::wait_for(Call& call, const std::string& lease, bool for_its_end) {
@@ -246,14 +253,14 @@ void HttpCalls::serve_name(Call& call, const std::string& name) {
   if (call.is("PUT")) {
     Result<std::string> lease = read_lease_name(call.body);
     if (!lease.ok()) return call.refuse(lease.status());
-    if (Status set = manager_.set_name(name, *lease); !set.ok()) return call.refuse(set);
+    if (Status set = manager_.set_name(call.owner, name, *lease); !set.ok()) return call.refuse(set);
   } else if (call.is("DELETE")) {
-    if (Status deleted = manager_.delete_name(name); !deleted.ok()) return call.refuse(deleted);
+    if (Status deleted = manager_.delete_name(call.owner, name); !deleted.ok()) return call.refuse(deleted);
     return call.answer(200, one_text_json("name", name));
   }
-  const auto found = manager_.book().names.all().find(name);
-  if (found == manager_.book().names.all().end())
-    return call.refuse(not_found("lease name '", name, "' is not found"));
+  const LeaseNames::LeaseIds& names = manager_.book().names.of_owner(call.owner);
+  const auto found = names.find(name);
+  if (found == names.end()) return call.refuse(not_found("lease name '", name, "' is not found"));
   call.answer(200, name_json(found->first, found->second));
 }
 

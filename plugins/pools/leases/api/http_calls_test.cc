@@ -34,6 +34,7 @@ class HttpCallsTest : public testing::Test, public PoolBench {
     if (streams) request.headers.emplace_back("accept", "text/event-stream");
     test::FakeHttpExchange& exchange =
         *exchanges.emplace_back(std::make_unique<test::FakeHttpExchange>(std::move(request)));
+    exchange.set_identity(caller);
     exchange.send_to(*calls, "");
     run([] {});
     return exchange;
@@ -52,6 +53,7 @@ class HttpCallsTest : public testing::Test, public PoolBench {
   }
 
   std::optional<HttpCalls> calls;
+  const Identity* caller = nullptr;  ///< of the next send()
   std::vector<std::unique_ptr<test::FakeHttpExchange>> exchanges;
 };
 
@@ -216,6 +218,54 @@ TEST_F(HttpCallsTest, APlanChangesNothing) {
   EXPECT_EQ(ask("POST", "/v2/leases?dry_run=true", lease_body(kModel)),
             R"(200 {"instance":null,"starts_instance":true,"reason":"","instances":[]})");
   EXPECT_EQ(ask("GET", "/v2/leases"), R"(200 {"leases":[]})");
+}
+
+TEST_F(HttpCallsTest, ALeaseOfAnotherTenantIsAsOneThatNeverWas) {
+  const TenantCaller blue("blue"), red("red");
+  (void)ask("POST", "/v2/pools", kPool);
+  caller = &blue;
+  const std::string body =
+      R"({"pool":"p","quota":2,"models":[)" + std::string(kModel) + R"(],"idempotency_key":"k"})";
+  (void)send("POST", "/v2/leases", body);
+  run_for(3 * kNsPerSecond);
+  EXPECT_EQ(state("id-1"), "ACTIVE on i0");
+  (void)ask("PUT", "/v2/lease_names/live", R"({"lease":"id-1"})");
+  const std::string all = ask("GET", "/v2/leases"), pool = ask("GET", "/v2/pools/p");
+  EXPECT_TRUE(contains(pool, R"("leases":["id-1"])")) << pool;
+
+  for (const Identity* const other :
+       {static_cast<const Identity*>(&red), static_cast<const Identity*>(nullptr)}) {
+    caller = other;
+    EXPECT_EQ(ask("GET", "/v2/leases"), R"(200 {"leases":[]})");
+    EXPECT_EQ(ask("GET", "/v2/lease_names"), R"(200 {"names":[]})");
+    EXPECT_TRUE(
+        contains(ask("GET", "/v2/pools/p"), R"("used":2,"free":6,"backends":["onnxruntime"],"leases":[])"))
+        << ask("GET", "/v2/pools/p");
+    EXPECT_TRUE(contains(ask("GET", "/v2/pools"), R"("leases":[])"));
+    for (const char* lease : {"id-1", "id-99", "live"}) {
+      const std::string refused = cat("404 {\"error\":\"lease '", lease, "' is not found\"}");
+      EXPECT_EQ(ask("GET", cat("/v2/leases/", lease)), refused);
+      EXPECT_EQ(ask("DELETE", cat("/v2/leases/", lease)), refused);
+      EXPECT_EQ(ask("POST", cat("/v2/leases/", lease, "/renew")), refused);
+      EXPECT_EQ(ask("PUT", "/v2/lease_names/mine", cat("{\"lease\":\"", lease, "\"}")), refused);
+    }
+    EXPECT_EQ(ask("GET", "/v2/lease_names/live"), R"(404 {"error":"lease name 'live' is not found"})");
+    EXPECT_EQ(ask("DELETE", "/v2/lease_names/live"), R"(404 {"error":"lease name 'live' is not found"})");
+  }
+
+  // A name and a key of one tenant do not stand in the way of another.
+  caller = &red;
+  test::FakeHttpExchange& second = send("POST", "/v2/leases", body);
+  run_for(3 * kNsPerSecond);
+  EXPECT_TRUE(contains(text_of(second), R"(200 {"id":"id-)")) << text_of(second);
+  EXPECT_FALSE(contains(text_of(second), R"("id-1")"));
+  const std::string id = second.reply().body.substr(7, second.reply().body.find('"', 7) - 7);
+  EXPECT_EQ(ask("PUT", "/v2/lease_names/live", cat("{\"lease\":\"", id, "\"}")),
+            cat("200 {\"name\":\"live\",\"lease\":\"", id, "\"}"));
+  caller = &blue;
+  EXPECT_EQ(ask("GET", "/v2/leases"), all);
+  EXPECT_EQ(ask("GET", "/v2/lease_names/live"), R"(200 {"name":"live","lease":"id-1"})");
+  EXPECT_TRUE(contains(ask("POST", "/v2/leases", body), R"("id":"id-1")")) << "its key is known";
 }
 
 TEST_F(HttpCallsTest, NamesStandForLeases) {

@@ -40,9 +40,11 @@ void write_backends(CheckedWriter& json, const BackendNames& names, const Place&
 /// By instance, the ids of its leases.
 using IdsOfLeases = std::map<const PoolInstance*, std::set<std::string_view>>;
 
-IdsOfLeases ids_of_leases(const Pool& pool) {
+IdsOfLeases ids_of_leases(const Pool& pool, std::string_view owner) {
   IdsOfLeases ids;
-  for (const Lease* lease : pool.leases()) ids[lease->instance()].insert(lease->id());
+  for (const Lease* lease : pool.leases()) {
+    if (lease->record.definition.owner == owner) ids[lease->instance()].insert(lease->id());
+  }
   return ids;
 }
 
@@ -66,9 +68,9 @@ void write_instance(CheckedWriter& json, const Pool& pool, const Place& place, I
   if (instance.state() == InstanceState::kFailed) write_member(json, "reason", instance.failure().message());
 }
 
-void write_pool(CheckedWriter& json, const Pool& pool) {
+void write_pool(CheckedWriter& json, const Pool& pool, std::string_view owner) {
   write_definition(json, pool.record());
-  IdsOfLeases ids = ids_of_leases(pool);
+  IdsOfLeases ids = ids_of_leases(pool, owner);
   write_array(json, "instances", pool.places().places(), [&](const Place& place) {
     write_object(json, [&] { write_instance(json, pool, place, ids); });
   });
@@ -127,14 +129,15 @@ std::string rfc3339(int64_t wall_ns) {
   return text;
 }
 
-std::string pool_json(const Pool& pool) {
-  return object_json([&](CheckedWriter& json) { write_pool(json, pool); });
+std::string pool_json(const Pool& pool, std::string_view owner) {
+  return object_json([&](CheckedWriter& json) { write_pool(json, pool, owner); });
 }
 
-std::string pools_json(const PoolBook& book) {
+std::string pools_json(const PoolBook& book, std::string_view owner) {
   return object_json([&](CheckedWriter& json) {
-    write_array(json, "pools", book.pools,
-                [&](const auto& pool) { write_object(json, [&] { write_pool(json, *pool.second); }); });
+    write_array(json, "pools", book.pools, [&](const auto& pool) {
+      write_object(json, [&] { write_pool(json, *pool.second, owner); });
+    });
   });
 }
 
@@ -142,9 +145,9 @@ std::string lease_json(const PoolBook& book, const Lease& lease) {
   return object_json([&](CheckedWriter& json) { write_lease(json, book, lease); });
 }
 
-std::string leases_json(const PoolBook& book, std::string_view pool) {
+std::string leases_json(const PoolBook& book, std::string_view owner, std::string_view pool) {
   return object_json([&](CheckedWriter& json) {
-    write_array(json, "leases", book.leases.of_pool(pool),
+    write_array(json, "leases", book.leases.of_pool_and_owner(pool, owner),
                 [&](const Lease* lease) { write_object(json, [&] { write_lease(json, book, *lease); }); });
   });
 }
@@ -171,9 +174,9 @@ std::string plan_json(const PoolBook& book, const LeasePlan& plan) {
   });
 }
 
-std::string names_json(const PoolBook& book) {
+std::string names_json(const PoolBook& book, std::string_view owner) {
   return object_json([&](CheckedWriter& json) {
-    write_array(json, "names", book.names.all(), [&](const auto& name) {
+    write_array(json, "names", book.names.of_owner(owner), [&](const auto& name) {
       write_object(json, [&] { write_name(json, name.first, name.second); });
     });
   });

@@ -14,22 +14,24 @@ namespace atl::pools {
 /// "2026-11-23T18:05:00.123Z"; of times beyond the year 9999 its end. \param wall_ns  since 1970, not before
 std::string rfc3339(int64_t wall_ns);
 
-/// {definition, state, instances: [{name, state, used, free, backends, leases, address}]}
-std::string pool_json(const Pool& pool);
+// What is the caller's alone is shown for an owner; empty: nobody, as callers are not known.
+
+/// {definition, state, instances: [{name, state, used, free, backends, leases, address}]}, with the owner's leases
+std::string pool_json(const Pool& pool, std::string_view owner);
 /// {"pools": [...]}, by name
-std::string pools_json(const PoolBook& book);
+std::string pools_json(const PoolBook& book, std::string_view owner);
 
 /// {id, name, pool, state, quota, instance, address, created_at, expires_at, models: [{name, state, reason}]}, and
 /// reason of one that failed; use: {requests, compute_seconds, queue_seconds, busy} of one that was looked at.
 std::string lease_json(const PoolBook& book, const Lease& lease);
-/// {"leases": [...]}, in the order of their creation. \param pool  empty: of all
-std::string leases_json(const PoolBook& book, std::string_view pool);
+/// {"leases": [...]}, the owner's in the order of their creation. \param pool  empty: of all
+std::string leases_json(const PoolBook& book, std::string_view owner, std::string_view pool);
 
 /// {instance or null, starts_instance, reason, instances: [{name, used, free, backends, reason}]}
 std::string plan_json(const PoolBook& book, const LeasePlan& plan);
 
-/// {"names": [{name, lease}]}, by name
-std::string names_json(const PoolBook& book);
+/// {"names": [{name, lease}]}, the owner's by name
+std::string names_json(const PoolBook& book, std::string_view owner);
 std::string name_json(std::string_view name, std::string_view lease);
 /// {"name": "..."}
 std::string one_text_json(std::string_view name, std::string_view text);

@@ -129,7 +129,7 @@ TEST_F(JsonAnswersTest, PoolsAndLeasesAreWholeAtAnyTime) {
   (void)create_pool("p", 8, 2, 1);
   run_for(3 * kNsPerSecond);
   EXPECT_EQ(
-      pool_json(*manager->book().find_pool("p")),
+      pool_json(*manager->book().find_pool("p"), ""),
       R"({"name":"p","state":"ACTIVE","min_instances":1,"max_instances":2,"quota":8,"enforce_backends":true,)"
       R"("instance":{"runtime":"","cpus":0,"gpus":0,"memory":0},"instances":[{"name":"i0","id":"id-1",)"
       R"("state":"READY","address":"id-1:8000","grpc_address":"id-1:8001","used":0,"free":8,"backends":[],"leases":[]}]})");
@@ -140,13 +140,13 @@ TEST_F(JsonAnswersTest, PoolsAndLeasesAreWholeAtAnyTime) {
       R"("created_at":"2001-09-09T01:46:44.000Z","expires_at":"2001-09-09T01:47:44.000Z","models":[)"
       R"({"name":"a","state":"LOADING","reason":""},{"name":"b","state":"PENDING","reason":""}]})");
   run_for(kNsPerSecond);
-  run([&] { EXPECT_TRUE(manager->set_name("live", id).ok()); });
+  run([&] { EXPECT_TRUE(manager->set_name("", "live", id).ok()); });
   EXPECT_EQ(
-      leases_json(manager->book(), "p"),
+      leases_json(manager->book(), "", "p"),
       R"({"leases":[{"id":"id-2","name":"live","pool":"p","state":"ACTIVE","quota":3,"instance":"i0",)"
       R"("address":"id-1:8000","grpc_address":"id-1:8001","created_at":"2001-09-09T01:46:44.000Z","expires_at":"2001-09-09T01:47:44.000Z",)"
       R"("models":[{"name":"a","state":"READY","reason":""},{"name":"b","state":"READY","reason":""}]}]})");
-  EXPECT_EQ(leases_json(manager->book(), "q"), R"({"leases":[]})");
+  EXPECT_EQ(leases_json(manager->book(), "", "q"), R"({"leases":[]})");
   run([&] {
     EXPECT_EQ(
         plan_json(manager->book(), manager->plan(lease(6, {"c"})).value()),
@@ -156,8 +156,8 @@ TEST_F(JsonAnswersTest, PoolsAndLeasesAreWholeAtAnyTime) {
   servers.engine_is_away = true;
   servers.find("p", 0)->hangs = true;
   run_for(20 * kNsPerSecond);
-  EXPECT_NE(pools_json(manager->book()).find(R"("state":"FAILED")"), std::string::npos);
-  EXPECT_NE(leases_json(manager->book(), "").find(R"("state":"PENDING")"), std::string::npos);
+  EXPECT_NE(pools_json(manager->book(), "").find(R"("state":"FAILED")"), std::string::npos);
+  EXPECT_NE(leases_json(manager->book(), "", "").find(R"("state":"PENDING")"), std::string::npos);
 }
 
 TEST_F(JsonAnswersTest, AFailureHasItsReasonWhateverItIs) {

@@ -99,7 +99,7 @@ Result<LeaseDefinition> definition_of(const v1::LeaseDefinition& message) {
   return lease;
 }
 
-void write(const Pool& pool, v1::Pool* message) {
+void write(const Pool& pool, std::string_view owner, v1::Pool* message) {
   write_definition(pool.record().definition, message->mutable_definition());
   message->set_state(pool.record().is_deleting ? "DELETING" : "ACTIVE");
   std::map<uint32_t, v1::Instance*> instances;
@@ -115,7 +115,8 @@ void write(const Pool& pool, v1::Pool* message) {
   std::vector<const Lease*> leases(pool.leases().begin(), pool.leases().end());
   std::ranges::sort(leases, {}, &Lease::id);
   for (const Lease* lease : leases) {
-    if (lease->instance() != nullptr) instances.at(lease->instance()->number())->add_leases(lease->id());
+    if (lease->instance() != nullptr && lease->record.definition.owner == owner)
+      instances.at(lease->instance()->number())->add_leases(lease->id());
   }
 }
 

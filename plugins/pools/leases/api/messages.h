@@ -22,7 +22,8 @@ Result<int64_t> duration_of(std::string_view field, const google::protobuf::Dura
 
 // --- what they get; texts that are no UTF-8 are made so ---
 
-void write(const Pool& pool, v1::Pool* message);
+/// \param owner  whose leases are shown; empty: nobody's, as callers are not known
+void write(const Pool& pool, std::string_view owner, v1::Pool* message);
 void write(const PoolBook& book, const Lease& lease, v1::Lease* message);
 void write(const PoolBook& book, const LeasePlan& plan, v1::LeasePlan* message);
 

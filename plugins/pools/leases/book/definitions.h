@@ -54,6 +54,7 @@ struct LeaseDefinition {
   std::vector<LeaseModel> models;  ///< loaded in this order
   std::optional<AutoRenew> auto_renew;
   std::string idempotency_key;  ///< empty: none
+  std::string owner;            ///< whoever asks for it; empty: nobody, as callers are not known
 
   friend bool operator==(const LeaseDefinition&, const LeaseDefinition&) = default;
 };

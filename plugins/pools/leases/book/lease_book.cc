@@ -12,8 +12,13 @@ const Lease* LeaseBook::find(std::string_view id) const {
   return found == entries_.end() ? nullptr : found->second.lease.get();
 }
 
-std::string LeaseBook::find_key(const std::string& key) const {
-  const auto found = keys_.find(key);
+const Lease* LeaseBook::find_of(std::string_view owner, std::string_view id) const {
+  const Lease* const lease = find(id);
+  return lease == nullptr || lease->record.definition.owner != owner ? nullptr : lease;
+}
+
+std::string LeaseBook::find_key(const LeaseDefinition& definition) const {
+  const auto found = keys_.find({definition.owner, definition.idempotency_key});
   return found == keys_.end() ? std::string() : found->second;
 }
 
@@ -29,6 +34,12 @@ std::vector<const Lease*> LeaseBook::of_pool(std::string_view pool) const {
   return leases;
 }
 
+std::vector<const Lease*> LeaseBook::of_pool_and_owner(std::string_view pool, std::string_view owner) const {
+  std::vector<const Lease*> leases = of_pool(pool);
+  std::erase_if(leases, [owner](const Lease* lease) { return lease->record.definition.owner != owner; });
+  return leases;
+}
+
 void LeaseBook::stop_watching(std::string_view id, LeaseWatcher& watcher) {
   if (const auto found = entries_.find(std::string(id)); found != entries_.end())
     found->second.watchers.erase(&watcher);
@@ -38,7 +49,8 @@ void LeaseBook::stop_watching(std::string_view id, LeaseWatcher& watcher) {
 
 LeaseBook::Entry& LeaseBook::add(LeaseRecord record, int64_t expires_ns) {
   const std::string id = record.id;
-  if (!record.definition.idempotency_key.empty()) keys_[record.definition.idempotency_key] = id;
+  const LeaseDefinition& definition = record.definition;
+  if (!definition.idempotency_key.empty()) keys_[{definition.owner, definition.idempotency_key}] = id;
   Entry& entry = entries_[id];
   entry.lease = std::make_unique<Lease>(with_, std::move(record));
   entry.order = created_++;
@@ -56,7 +68,8 @@ void LeaseBook::keep_history(Entry& entry, int64_t for_ns) {
 
 void LeaseBook::drop(const std::string& id) {
   std::vector<Change> changes = {DropLease{id}};
-  for (const std::string& name : names_.of(id)) changes.push_back(DropLeaseName{name});
+  const std::string& owner = entries_.at(id).lease->record.definition.owner;
+  for (const std::string& name : names_.of(id)) changes.push_back(DropLeaseName{owner, name});
   // Not recorded as forgotten, it is known again after a restart, for as long.
   if (Status status = store_.write(changes); !status.ok())
     with_.log.error("lease ", id, " is not forgotten: ", status.text());
@@ -69,8 +82,8 @@ void LeaseBook::forget(const std::string& id) {
   if (!is_final(record.state)) --live_;
   (void)with_.executor.cancel(found->second.timer);
   routes_.remove(id);
-  names_.forget(id);
-  keys_.erase(record.definition.idempotency_key);
+  names_.forget(record.definition.owner, id);
+  keys_.erase({record.definition.owner, record.definition.idempotency_key});
   entries_.erase(found);
 }
 

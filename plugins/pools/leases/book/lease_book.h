@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "pools/leases/book/lease.h"
@@ -30,6 +31,9 @@ class LeaseWatcher {
  protected:
   ~LeaseWatcher() = default;
 };
+
+/// NOT_FOUND, of a lease that there is not, and of another owner's.
+inline Status no_lease(std::string_view id) { return not_found("lease '", id, "' is not found"); }
 
 /// Finds leases, keeps their time, publishes their changes, and remembers them when they are over. The book decides neither where a
 /// lease is placed nor what is loaded. It has no lock: it is used on the executor of the PoolContext alone, where it calls watchers and events too.
@@ -57,10 +61,14 @@ class LeaseBook {
   const Lease* find(std::string_view id) const;
   /// The entry of a lease that is there.
   Entry& at(const std::string& id) { return entries_.at(id); }
-  /// The id of the lease with this idempotency key; empty: none has it.
-  std::string find_key(const std::string& key) const;
-  /// In the order in which they were created. \param pool  empty: of all
+  /// The same of an owner's lease; null, too: it is another's. \param owner  empty: nobody
+  const Lease* find_of(std::string_view owner, std::string_view id) const;
+  /// The id of the lease that its owner has asked for by the same idempotency key; empty: there is none.
+  std::string find_key(const LeaseDefinition& definition) const;
+  /// In the order in which they were created, whoever has them. \param pool  empty: of all
   std::vector<const Lease*> of_pool(std::string_view pool) const;
+  /// Those of them that the owner has.
+  std::vector<const Lease*> of_pool_and_owner(std::string_view pool, std::string_view owner) const;
   /// How many leases are not over.
   uint32_t live_count() const noexcept { return live_; }
   /// \param id  of a lease that is there
@@ -94,6 +102,9 @@ class LeaseBook {
   void route(const Entry& entry);
 
  private:
+  /// An owner and its idempotency key.
+  using OwnedKey = std::pair<std::string, std::string>;
+
   void publish_state(Entry& entry, std::string_view why_pending);
   void expire(const std::string& id);
   bool was_used(const Lease& lease) const;
@@ -108,7 +119,7 @@ class LeaseBook {
   const LeaseUse* use_ = nullptr;
   std::function<void(Lease&)> expired_;
   std::unordered_map<std::string, Entry> entries_;  ///< by id
-  std::map<std::string, std::string> keys_;         ///< idempotency keys: ids of leases
+  std::map<OwnedKey, std::string> keys_;            ///< ids of leases
   uint64_t created_ = 0;
   uint32_t live_ = 0;
   Alive alive_;

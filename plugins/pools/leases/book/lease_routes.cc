@@ -23,38 +23,43 @@ Status not_ready(std::string_view model, std::string_view lease, std::string_vie
 }  // namespace
 
 void LeaseRoutes::add(const std::string& lease, Route route) {
-  for (const std::string& name : route.names) names_[name] = lease;
-  for (const std::string& model : route.models) models_[model].emplace(route.order, lease);
+  Owned& owned = owners_[route.owner];
+  for (const std::string& name : route.names) owned.names[name] = lease;
+  for (const std::string& model : route.models) owned.models[model].emplace(route.order, lease);
   routes_.insert_or_assign(lease, std::move(route));
 }
 
 void LeaseRoutes::erase(Routes::iterator route) {
+  const auto owner = owners_.find(route->second.owner);
+  Owned& owned = owner->second;
   for (const std::string& name : route->second.names) {
-    const auto found = names_.find(name);
-    if (found != names_.end() && found->second == route->first) names_.erase(found);
+    const auto found = owned.names.find(name);
+    if (found != owned.names.end() && found->second == route->first) owned.names.erase(found);
   }
   for (const std::string& model : route->second.models) {
-    const auto found = models_.find(model);
-    if (found == models_.end()) continue;
+    const auto found = owned.models.find(model);
+    if (found == owned.models.end()) continue;
     found->second.erase({route->second.order, route->first});
-    if (found->second.empty()) models_.erase(found);
+    if (found->second.empty()) owned.models.erase(found);
   }
+  // Each lease has a model, so an owner without models has no lease.
+  if (owned.models.empty()) owners_.erase(owner);
   routes_.erase(route);
 }
 
-void LeaseRoutes::inherit(const std::vector<RemoteModel>& models) {
-  std::map<std::string, Route> inherited;
-  for (const RemoteModel& model : models) {
-    if (!model.is_ready) continue;
-    Route& route = inherited[model.lease];
-    if (route.models.empty()) route.order = inherited.size();
-    route.names = {model.lease_names.begin(), model.lease_names.end()};
-    route.models.push_back(model.name);
-    route.is_ready = route.is_inherited = true;
-    route.server = model.server;
+void LeaseRoutes::inherit(const LeaseRoutes& earlier) {
+  Routes inherited;
+  {
+    const std::shared_lock lock(earlier.mutex_);
+    inherited = earlier.routes_;
   }
+  std::erase_if(inherited, [](const auto& route) { return !route.second.is_ready; });
   const std::unique_lock lock(mutex_);
-  for (auto& [lease, route] : inherited) add(lease, std::move(route));
+  for (auto& [lease, route] : inherited) {
+    route.is_inherited = true;
+    route.state.clear();  // settle() removes it, unless it is updated before
+    add(lease, std::move(route));
+  }
 }
 
 void LeaseRoutes::settle() {
@@ -74,6 +79,7 @@ void LeaseRoutes::update(const Lease& lease, uint64_t order,
   route.names = names;
   for (const LeaseModel& model : lease.record.definition.models) route.models.push_back(model.name);
   route.state = name_of(lease.state());
+  route.owner = lease.record.definition.owner;
   const PoolInstance* const instance = lease.instance();
   const std::unique_lock lock(mutex_);
   const auto known = routes_.find(lease.id());
@@ -95,21 +101,29 @@ void LeaseRoutes::remove(std::string_view lease) {
   if (const auto found = routes_.find(lease); found != routes_.end()) erase(found);
 }
 
-Result<RemoteServer> LeaseRoutes::find_of(std::string_view model, std::string_view lease) const {
-  const auto named = names_.find(lease);
-  const auto route = routes_.find(named == names_.end() ? lease : std::string_view(named->second));
-  if (route == routes_.end()) return not_found("lease '", lease, "' is not found, or has ended");
+Result<RemoteServer> LeaseRoutes::find_of(std::string_view owner, std::string_view model,
+                                          std::string_view lease) const {
+  const auto owned = owners_.find(owner);
+  if (owned == owners_.end()) return not_found("lease '", lease, "' is not found, or has ended");
+  const auto named = owned->second.names.find(lease);
+  const auto route =
+      routes_.find(named == owned->second.names.end() ? lease : std::string_view(named->second));
+  if (route == routes_.end() || route->second.owner != owner)
+    return not_found("lease '", lease, "' is not found, or has ended");
   if (std::ranges::find(route->second.models, model) == route->second.models.end())
     return not_found("lease '", lease, "' has no model '", model, "'");
   if (!route->second.is_ready) return not_ready(model, lease, route->second.state);
   return route->second.server;
 }
 
-Result<RemoteServer> LeaseRoutes::find(std::string_view model, std::string_view lease) noexcept {
+Result<RemoteServer> LeaseRoutes::find_for(std::string_view owner, std::string_view model,
+                                           std::string_view lease) noexcept {
   const std::shared_lock lock(mutex_);
-  if (!lease.empty()) return find_of(model, lease);
-  const auto leases = models_.find(model);
-  if (leases == models_.end()) return not_found("no lease has a model '", model, "'");
+  if (!lease.empty()) return find_of(owner, model, lease);
+  const auto owned = owners_.find(owner);
+  if (owned == owners_.end()) return not_found("no lease has a model '", model, "'");
+  const auto leases = owned->second.models.find(model);
+  if (leases == owned->second.models.end()) return not_found("no lease has a model '", model, "'");
   for (const auto& [order, id] : leases->second) {
     const Route& route = routes_.find(id)->second;
     if (route.is_ready) return route.server;
@@ -118,11 +132,12 @@ Result<RemoteServer> LeaseRoutes::find(std::string_view model, std::string_view 
   return not_ready(model, oldest, routes_.find(oldest)->second.state);
 }
 
-std::vector<RemoteModel> LeaseRoutes::list() noexcept {
+std::vector<RemoteModel> LeaseRoutes::list_for(std::string_view owner) noexcept {
   const std::shared_lock lock(mutex_);
   std::multimap<uint64_t, Routes::const_iterator> by_age;
-  for (auto route = routes_.cbegin(); route != routes_.cend(); ++route)
-    by_age.emplace(route->second.order, route);
+  for (auto route = routes_.cbegin(); route != routes_.cend(); ++route) {
+    if (route->second.owner == owner) by_age.emplace(route->second.order, route);
+  }
   std::vector<RemoteModel> models;
   for (const auto& [order, found] : by_age) {
     const Route& route = found->second;

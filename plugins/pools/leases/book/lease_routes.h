@@ -23,8 +23,8 @@ class LeaseRoutes final : public RemoteModels {
   LeaseRoutes& operator=(const LeaseRoutes&) = delete;
   virtual ~LeaseRoutes() = default;
 
-  /// What an earlier instance of this plugin had: served until the lease is seen to have lost that server. [any]
-  void inherit(const std::vector<RemoteModel>& models);
+  /// What an earlier instance of this plugin has: served until the lease is seen to have lost that server. [any]
+  void inherit(const LeaseRoutes& earlier);
   /// All that is there is known: what was inherited and is not is gone. [any]
   void settle();
   /// The lease is as it is now; one that ends is not there any more. [executor of the lease]
@@ -33,8 +33,13 @@ class LeaseRoutes final : public RemoteModels {
   void remove(std::string_view lease);
 
   // --- RemoteModels ---
-  Result<RemoteServer> find(std::string_view model, std::string_view lease) noexcept override;
-  std::vector<RemoteModel> list() noexcept override;
+  Result<RemoteServer> find(std::string_view model, std::string_view lease) noexcept override {
+    return find_for({}, model, lease);
+  }
+  std::vector<RemoteModel> list() noexcept override { return list_for({}); }
+  Result<RemoteServer> find_for(std::string_view owner, std::string_view model,
+                                std::string_view lease) noexcept override;
+  std::vector<RemoteModel> list_for(std::string_view owner) noexcept override;
 
  private:
   struct Route {
@@ -44,18 +49,23 @@ class LeaseRoutes final : public RemoteModels {
     bool is_ready = false;
     bool is_inherited = false;  ///< its server is an earlier instance's word
     std::string state;          ///< of the lease
+    std::string owner;          ///< likewise
     RemoteServer server;
   };
   using Routes = std::map<std::string, Route, std::less<>>;
+  /// By what an owner finds its leases.
+  struct Owned {
+    std::map<std::string, std::string, std::less<>> names;
+    std::map<std::string, std::set<std::pair<uint64_t, std::string>>, std::less<>> models;  ///< oldest first
+  };
 
   void add(const std::string& lease, Route route);
   void erase(Routes::iterator route);
-  Result<RemoteServer> find_of(std::string_view model, std::string_view lease) const;
+  Result<RemoteServer> find_of(std::string_view owner, std::string_view model, std::string_view lease) const;
 
   mutable std::shared_mutex mutex_;  ///< guards what follows
   Routes routes_;                    ///< by lease
-  std::map<std::string, std::string, std::less<>> names_;
-  std::map<std::string, std::set<std::pair<uint64_t, std::string>>, std::less<>> models_;  ///< oldest first
+  std::map<std::string, Owned, std::less<>> owners_;
 };
 
 }  // namespace atl::pools

@@ -8,8 +8,6 @@ namespace {
 
 constexpr size_t kNamesMax = 100'000;
 
-Status no_lease(std::string_view id) { return not_found("lease '", id, "' is not found"); }
-
 }  // namespace
 
 PoolManager::PoolManager(const PoolContext& with, Store& store, PoolEvents& events, LeaseRoutes& routes)
@@ -84,15 +82,14 @@ Result<Pool*> PoolManager::pool_for(const LeaseDefinition& definition) const {
 }
 
 void PoolManager::check_models(const LeaseDefinition& definition, std::function<void(Status)> done) {
-  if (!pool_for(definition).ok() || !book_.leases.find_key(definition.idempotency_key).empty())
-    return done({});
+  if (!pool_for(definition).ok() || !book_.leases.find_key(definition).empty()) return done({});
   with_.hosts.check_models(definition.models, alive_.only_while(std::move(done)));
 }
 
 Result<std::string> PoolManager::acquire(const LeaseDefinition& definition) {
   Result<Pool*> pool = pool_for(definition);
   if (!pool.ok()) return std::move(pool).status();
-  if (std::string known = book_.leases.find_key(definition.idempotency_key); !known.empty()) {
+  if (std::string known = book_.leases.find_key(definition); !known.empty()) {
     if (book_.leases.find(known)->record.definition == definition) return known;
     return make_status(Code::kAlreadyExists, "idempotency_key '", definition.idempotency_key,
                        "' is that of lease ", known, ", which is another one");
@@ -156,23 +153,23 @@ Status PoolManager::release(std::string_view id) {
 
 // --- names ---
 
-Status PoolManager::set_name(std::string_view name, std::string_view lease) {
+Status PoolManager::set_name(std::string_view owner, std::string_view name, std::string_view lease) {
   ATOLL_RETURN_IF_ERROR(check_name("name", name));
-  if (book_.leases.find(lease) == nullptr) return no_lease(lease);
-  if (const LeaseNames::LeaseIds& all = book_.names.all(); all.size() >= kNamesMax && !all.contains(name))
-    return make_status(Code::kResourceExhausted, "there are ", all.size(), " names, which is the most");
-  const LeaseName named{std::string(name), std::string(lease)};
+  if (book_.leases.find_of(owner, lease) == nullptr) return no_lease(lease);
+  const LeaseName named{std::string(name), std::string(lease), std::string(owner)};
+  if (const size_t all = book_.names.count(); all >= kNamesMax && !book_.names.of_owner(owner).contains(name))
+    return make_status(Code::kResourceExhausted, "there are ", all, " names, which is the most");
   ATOLL_RETURN_IF_ERROR(book_.store.write(named));
-  const std::string before = book_.names.bind(named.name, named.lease);
+  const std::string before = book_.names.bind(named);
   book_.leases.route(book_.leases.at(named.lease));
   if (!before.empty() && before != lease) book_.leases.route(book_.leases.at(before));
   return {};
 }
 
-Status PoolManager::delete_name(std::string_view name) {
-  if (!book_.names.all().contains(name)) return not_found("lease name '", name, "' is not found");
-  ATOLL_RETURN_IF_ERROR(book_.store.write(DropLeaseName{std::string(name)}));
-  book_.leases.route(book_.leases.at(book_.names.remove(std::string(name))));
+Status PoolManager::delete_name(std::string_view owner, std::string_view name) {
+  if (!book_.names.of_owner(owner).contains(name)) return not_found("lease name '", name, "' is not found");
+  ATOLL_RETURN_IF_ERROR(book_.store.write(DropLeaseName{std::string(owner), std::string(name)}));
+  book_.leases.route(book_.leases.at(book_.names.remove(owner, name)));
   return {};
 }
 
@@ -195,7 +192,7 @@ Status PoolManager::restore() {
     if (restore_lease(record)) homeless.push_back(book_.leases.at(record.id).lease.get());
   }
   for (const LeaseName& name : stored->names) {
-    if (book_.leases.find(name.lease) != nullptr) (void)book_.names.bind(name.name, name.lease);
+    if (book_.leases.find_of(name.owner, name.lease) != nullptr) (void)book_.names.bind(name);
   }
   for (Lease* lease : homeless) {
     Status placed = runner_.place(*book_.find_pool(lease->record.definition.pool), *lease, "moved");

@@ -25,7 +25,8 @@ struct LeasePlan {
   std::vector<Candidate> instances;  ///< all, by number
 };
 
-/// Each call is a whole change or none: what it answers with success is on the disk. It has no lock: it is used on the executor of the
+/// Each call is a whole change or none: what it answers with success is on the disk. Whose a lease is is seen to by those who call this, but for
+/// names and keys, which each owner has for itself. It has no lock: it is used on the executor of the
 /// PoolContext alone; only the functions of the launcher's listener are called on any thread.
 class PoolManager {
  public:
@@ -72,10 +73,10 @@ class PoolManager {
   Status release(std::string_view id);
 
   // --- names of leases ---
-  /// From now on it stands for this lease. Errors: INVALID_ARGUMENT; NOT_FOUND the lease; RESOURCE_EXHAUSTED too many; as Store::write().
-  Status set_name(std::string_view name, std::string_view lease);
+  /// From now on it stands for this lease, to the calls of its owner. Errors: INVALID_ARGUMENT; NOT_FOUND the lease, among the owner's; RESOURCE_EXHAUSTED too many; as Store::write().
+  Status set_name(std::string_view owner, std::string_view name, std::string_view lease);
   /// Errors: NOT_FOUND; as Store::write().
-  Status delete_name(std::string_view name);
+  Status delete_name(std::string_view owner, std::string_view name);
 
  private:
   /// Errors: NOT_FOUND; FAILED_PRECONDITION it is being deleted.

@@ -433,13 +433,13 @@ TEST_F(PoolManagerTest, ANameStandsForOneLeaseAfterTheOther) {
   (void)create_pool("p", 8, 2, 0, false);
   const std::string first = deploy(lease(1, {"a"})), second = deploy(lease(1, {"b"}));
   run([&] {
-    EXPECT_EQ(text_of(manager->set_name("live", first)), "");
-    EXPECT_EQ(text_of(manager->set_name("live", second)), "");
-    EXPECT_EQ(manager->book().names.all().at("live"), second);
-    EXPECT_EQ(text_of(manager->set_name("a/b", second)).substr(0, 17), "INVALID_ARGUMENT:");
-    EXPECT_EQ(text_of(manager->set_name("live", "id-0")), "NOT_FOUND: lease 'id-0' is not found");
-    EXPECT_EQ(text_of(manager->delete_name("live")), "");
-    EXPECT_EQ(text_of(manager->delete_name("live")), "NOT_FOUND: lease name 'live' is not found");
+    EXPECT_EQ(text_of(manager->set_name("", "live", first)), "");
+    EXPECT_EQ(text_of(manager->set_name("", "live", second)), "");
+    EXPECT_EQ(manager->book().names.of_owner("").at("live"), second);
+    EXPECT_EQ(text_of(manager->set_name("", "a/b", second)).substr(0, 17), "INVALID_ARGUMENT:");
+    EXPECT_EQ(text_of(manager->set_name("", "live", "id-0")), "NOT_FOUND: lease 'id-0' is not found");
+    EXPECT_EQ(text_of(manager->delete_name("", "live")), "");
+    EXPECT_EQ(text_of(manager->delete_name("", "live")), "NOT_FOUND: lease name 'live' is not found");
   });
 }
 

@@ -17,7 +17,7 @@ class PoolRestartTest : public testing::Test, public PoolBench {
 TEST_F(PoolRestartTest, ARestartFindsEverythingAgain) {
   (void)create_pool("p", 8, 2);
   const std::string kept = deploy(lease(3, {"a"})), ends = deploy(lease(1, {"a2"}, 60 * kNsPerSecond));
-  run([&] { EXPECT_TRUE(manager->set_name("live", kept).ok()); });
+  run([&] { EXPECT_TRUE(manager->set_name("", "live", kept).ok()); });
   const auto before = servers.servers().begin()->first;
   stop();
   run_for(2 * kNsPerSecond);
@@ -28,7 +28,7 @@ TEST_F(PoolRestartTest, ARestartFindsEverythingAgain) {
   EXPECT_EQ(state(ends), "ACTIVE on i1");
   EXPECT_EQ(servers.servers().begin()->first, before) << "the servers live on";
   EXPECT_EQ(instances("p"), "i0 READY used 3 free 5; i1 READY used 1 free 7");
-  EXPECT_EQ(manager->book().names.all().at("live"), kept);
+  EXPECT_EQ(manager->book().names.of_owner("").at("live"), kept);
   EXPECT_EQ(state(deploy(lease(5, {"a2"}))), "ACTIVE on i0") << "what was found out is known";
   stop();
   run_for(60 * kNsPerSecond);

@@ -68,6 +68,7 @@ struct LeasedModel {
 struct LeaseName {
   std::string name;
   std::string lease;  ///< id
+  std::string owner;  ///< that of the lease
 };
 
 }  // namespace atl::pools

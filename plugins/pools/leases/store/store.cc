@@ -40,7 +40,7 @@ constexpr const char* kTables = R"(
     idempotency_key TEXT NOT NULL, duration_ns INTEGER NOT NULL, state INTEGER NOT NULL, instance INTEGER NOT NULL,
     has_place INTEGER NOT NULL,
     created_wall_ns INTEGER NOT NULL, expires_wall_ns INTEGER NOT NULL, ended_wall_ns INTEGER NOT NULL,
-    failure INTEGER NOT NULL, reason TEXT NOT NULL
+    failure INTEGER NOT NULL, reason TEXT NOT NULL, owner TEXT NOT NULL
   ) STRICT;
   CREATE TABLE lease_models (
     lease TEXT NOT NULL, position INTEGER NOT NULL, name TEXT NOT NULL, source TEXT NOT NULL,
@@ -49,16 +49,31 @@ constexpr const char* kTables = R"(
   CREATE TABLE models (
     name TEXT NOT NULL, source TEXT NOT NULL, backends TEXT NOT NULL, PRIMARY KEY (name, source)
   ) STRICT, WITHOUT ROWID;
-  CREATE TABLE lease_names (name TEXT PRIMARY KEY, lease TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE lease_names (
+    owner TEXT NOT NULL, name TEXT NOT NULL, lease TEXT NOT NULL, PRIMARY KEY (owner, name)
+  ) STRICT, WITHOUT ROWID;
 )";
 
-/// To schema 2, from the one before.
-constexpr const char* kUpgrade = R"(
+/// Each from the schema before to the next one: from 1 to 2, from 2 to 3.
+constexpr const char* kUpgrades[] = {R"(
   BEGIN IMMEDIATE;
   ALTER TABLE instances ADD COLUMN key TEXT NOT NULL DEFAULT '';
   PRAGMA user_version = 2;
   COMMIT
-)";
+)",
+                                     R"(
+  BEGIN IMMEDIATE;
+  ALTER TABLE leases ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+  ALTER TABLE lease_names RENAME TO lease_names_2;
+  CREATE TABLE lease_names (
+    owner TEXT NOT NULL, name TEXT NOT NULL, lease TEXT NOT NULL, PRIMARY KEY (owner, name)
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO lease_names SELECT '', name, lease FROM lease_names_2;
+  DROP TABLE lease_names_2;
+  PRAGMA user_version = 3;
+  COMMIT
+)"};
+static_assert(std::size(kUpgrades) == Store::kSchema - 1);
 
 Code code_of(const SQLite::Exception& failure) noexcept {
   switch (failure.getErrorCode()) {
@@ -142,7 +157,8 @@ class Store::Database {
     sqlite_.exec("PRAGMA journal_mode = WAL");
     sqlite_.exec("PRAGMA synchronous = FULL");  // synced before write() returns
     sqlite_.exec("BEGIN IMMEDIATE; COMMIT");
-    if (number("PRAGMA user_version") == 1) sqlite_.exec(kUpgrade);
+    for (int64_t schema = number("PRAGMA user_version"); schema < kSchema; ++schema)
+      sqlite_.exec(kUpgrades[schema - 1]);
     return {};
   }
 
@@ -161,9 +177,11 @@ class Store::Database {
     run("INSERT OR REPLACE INTO models VALUES (?, ?, ?)", model.name, model.source, join(model.backends));
   }
   void apply(const LeaseName& name) {
-    run("INSERT OR REPLACE INTO lease_names VALUES (?, ?)", name.name, name.lease);
+    run("INSERT OR REPLACE INTO lease_names VALUES (?, ?, ?)", name.owner, name.name, name.lease);
   }
-  void apply(const DropLeaseName& name) { run("DELETE FROM lease_names WHERE name = ?", name.name); }
+  void apply(const DropLeaseName& name) {
+    run("DELETE FROM lease_names WHERE owner = ? AND name = ?", name.owner, name.name);
+  }
 
  private:
   template <class... Values>
@@ -225,15 +243,15 @@ void Store::Database::apply(const LeaseRecord& lease) {
   // Its place in the order of creation stays.
   run(R"(INSERT INTO leases (id, pool, quota, wanted_duration_ns, auto_renew_duration_ns, auto_renew_window_ns,
            idempotency_key, duration_ns, state, instance, has_place, created_wall_ns, expires_wall_ns,
-           ended_wall_ns, failure, reason)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+           ended_wall_ns, failure, reason, owner)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT (id) DO UPDATE SET duration_ns = excluded.duration_ns, state = excluded.state,
            instance = excluded.instance, has_place = excluded.has_place, expires_wall_ns = excluded.expires_wall_ns,
            ended_wall_ns = excluded.ended_wall_ns, failure = excluded.failure, reason = excluded.reason)",
       lease.id, definition.pool, as_signed(definition.quota), definition.duration_ns, renew_duration_ns,
       renew_window_ns, definition.idempotency_key, lease.duration_ns, static_cast<int64_t>(lease.state),
       lease.instance, lease.has_place, lease.created_wall_ns, lease.expires_wall_ns, lease.ended_wall_ns,
-      static_cast<int64_t>(lease.failure), lease.reason);
+      static_cast<int64_t>(lease.failure), lease.reason, definition.owner);
   for (size_t i = 0; i < definition.models.size(); ++i) {
     run("INSERT OR IGNORE INTO lease_models VALUES (?, ?, ?, ?)", lease.id, i, definition.models[i].name,
         definition.models[i].source);
@@ -375,6 +393,7 @@ LeaseRecord lease_of(Row& row) {
   lease.ended_wall_ns = row.integer();
   lease.failure = static_cast<Code>(row.small(static_cast<uint32_t>(Code::kUnauthenticated)));
   lease.reason = row.text();
+  definition.owner = row.text();
   return lease;
 }
 
@@ -414,7 +433,7 @@ Result<StoredState> Store::load() {
     state.leases = all_of(sqlite,
                           R"(SELECT id, pool, quota, wanted_duration_ns, auto_renew_duration_ns,
                                auto_renew_window_ns, idempotency_key, duration_ns, state, instance, has_place, created_wall_ns,
-                               expires_wall_ns, ended_wall_ns, failure, reason
+                               expires_wall_ns, ended_wall_ns, failure, reason, owner
                              FROM leases ORDER BY sequence)",
                           lease_of, &wrong);
     read_models(sqlite, state.leases);
@@ -426,9 +445,9 @@ Result<StoredState> Store::load() {
         },
         &wrong);
     state.names = all_of(
-        sqlite, "SELECT * FROM lease_names ORDER BY name",
+        sqlite, "SELECT name, lease, owner FROM lease_names ORDER BY owner, name",
         [](Row& row) {
-          return LeaseName{row.text(), row.text()};
+          return LeaseName{row.text(), row.text(), row.text()};
         },
         &wrong);
   } catch (const SQLite::Exception& failure) {

@@ -24,6 +24,7 @@ struct DropLease {
   std::string id;
 };
 struct DropLeaseName {
+  std::string owner;
   std::string name;
 };
 /// A record as it is from now on, or one that is no more. What does not exist is dropped without a word.
@@ -41,7 +42,7 @@ struct StoredState {
 /// A database of SQLite that this process alone has open, "pools.sqlite" in a directory. [one thread at a time]
 class Store {
  public:
-  static constexpr int kSchema = 2;
+  static constexpr int kSchema = 3;
 
   /// Makes the directory and the file where they are not there.
   /// \param directory  empty: nothing outlives the process

@@ -139,7 +139,7 @@ TEST_F(StoreTest, EveryFieldComesBack) {
         {pool("fraud"), record, InstanceRecord{"fraud", 1, "id-1", "key-1", InstanceBackends::kUnknown, {}},
          InstanceRecord{"fraud", 0, "id-0", "key-0", InstanceBackends::kKnown, {"onnxruntime", "python"}},
          lease("9"), full, LeasedModel{"a", "/models/a", {"python"}}, LeasedModel{"e", "/models/e", {}},
-         LeaseName{"live", "9"}});
+         LeaseName{"live", "9", ""}});
   EXPECT_EQ(
       stored(),
       "pool fraud 0-4 of 8 enforced runs '' 0 0 0\n"
@@ -157,20 +157,20 @@ TEST_F(StoreTest, EveryFieldComesBack) {
 TEST_F(StoreTest, RecordsChangeAndGo) {
   const auto store = open();
   write(*store, {pool("fraud"), pool("other"), InstanceRecord{"fraud", 0, "id-0", "key-0", {}, {}},
-                 lease("1"), lease("2"), LeaseName{"live", "1"}});
+                 lease("1"), lease("2"), LeaseName{"live", "1", ""}});
   LeaseRecord changed = lease("1", LeaseState::kReleased);
   changed.expires_wall_ns = 5;
   write(*store, {pool("fraud", 9), changed,
                  InstanceRecord{"fraud", 0, "id-1", "key-1", InstanceBackends::kKnown, {"a"}},
-                 LeaseName{"live", "2"}, DropPool{"other"}, DropPool{"never was"}});
+                 LeaseName{"live", "2", ""}, DropPool{"other"}, DropPool{"never was"}});
   EXPECT_EQ(loaded(*store),
             "pool fraud 0-9 of 8 enforced runs '' 0 0 0\n"
             "instance fraud 0 id-1 key-1 2 a\n"
             "lease 1 fraud 2 RELEASED on 0 for 0 from 0 to 5 ended 0 OK '' key '' b=/models/b a=/models/a\n"
             "lease 2 fraud 2 ACTIVE on 0 for 0 from 0 to 0 ended 0 OK '' key '' b=/models/b a=/models/a\n"
             "name live is 2\n");
-  write(*store,
-        {DropPool{"fraud"}, DropInstance{"fraud", 0}, DropLease{"1"}, DropLease{"2"}, DropLeaseName{"live"}});
+  write(*store, {DropPool{"fraud"}, DropInstance{"fraud", 0}, DropLease{"1"}, DropLease{"2"},
+                 DropLeaseName{"", "live"}});
   EXPECT_EQ(loaded(*store), "");
 }
 
@@ -196,19 +196,27 @@ TEST_F(StoreTest, OneProcessHasIt) {
 
 TEST_F(StoreTest, AFileOfANewerServerIsRefused) {
   write(*open(), {pool("fraud")});
-  run("PRAGMA user_version = 3");
+  run("PRAGMA user_version = 4");
   const std::string before = bytes();
   const Status status = refusal();
   EXPECT_EQ(status.code(), Code::kFailedPrecondition);
   EXPECT_EQ(status.message(),
-            cat(file(), " has schema 3, this server knows 2: it is of another version of the server"));
+            cat(file(), " has schema 4, this server knows 3: it is of another version of the server"));
   EXPECT_EQ(bytes(), before);
 }
+
+/// Back to the tables of the version that knew no owners, without names.
+constexpr const char* kToSchema2 = R"(
+  ALTER TABLE leases DROP COLUMN owner;
+  DROP TABLE lease_names;
+  CREATE TABLE lease_names (name TEXT PRIMARY KEY, lease TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  PRAGMA user_version = 2;
+)";
 
 TEST_F(StoreTest, AFileOfTheVersionBeforeIsTakenOver) {
   write(*open(),
         {pool("fraud"), InstanceRecord{"fraud", 3, "server", "key", InstanceBackends::kKnown, {"python"}}});
-  run("ALTER TABLE instances DROP COLUMN key; PRAGMA user_version = 1");
+  run(cat(kToSchema2, "ALTER TABLE instances DROP COLUMN key; PRAGMA user_version = 1"));
   write(*open(), {lease("1")});
   const auto store = open();
   const StoredState state = std::move(store->load()).value();
@@ -219,6 +227,23 @@ TEST_F(StoreTest, AFileOfTheVersionBeforeIsTakenOver) {
   EXPECT_EQ(state.leases.size(), 1u);
   write(*store, {InstanceRecord{"fraud", 3, "next", "another", InstanceBackends::kBlank, {}}});
   EXPECT_EQ(std::move(store->load()).value().instances[0].key, "another");
+}
+
+TEST_F(StoreTest, LeasesAndNamesOfAVersionWithoutOwnersBelongToNobody) {
+  write(*open(), {pool("fraud"), lease("1"), LeaseName{"live", "1", ""}});
+  run(cat(kToSchema2, "INSERT INTO lease_names VALUES ('live', '1')"));
+  const auto store = open();
+  LeaseRecord owned = lease("2");
+  owned.definition.owner = "tenant";
+  write(*store, {owned, LeaseName{"live", "2", "tenant"}, LeaseName{"new", "2", "tenant"}});
+  write(*store, {DropLeaseName{"tenant", "new"}, DropLeaseName{"another", "live"}});
+  const StoredState state = std::move(store->load()).value();
+  ASSERT_EQ(state.leases.size(), 2u);
+  EXPECT_EQ(state.leases[0].definition.owner, "");
+  EXPECT_EQ(state.leases[1].definition.owner, "tenant");
+  ASSERT_EQ(state.names.size(), 2u);
+  EXPECT_EQ(cat(state.names[0].owner, " ", state.names[0].name, " ", state.names[0].lease), " live 1");
+  EXPECT_EQ(cat(state.names[1].owner, " ", state.names[1].name, " ", state.names[1].lease), "tenant live 2");
 }
 
 TEST_F(StoreTest, OthersCanNotReadIt) {

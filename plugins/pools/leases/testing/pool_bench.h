@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "atoll/core/stop_executor.h"
+#include "atoll/frontend/access.h"
 #include "atoll/testing/deterministic_executor.h"
 #include "atoll/testing/fake_log.h"
 #include "pools/leases/book/pool_manager.h"
@@ -19,6 +20,21 @@
 #include "pools/leases/testing/fake_servers.h"
 
 namespace atl::pools {
+
+/// A caller of a tenant, which may do everything.
+class TenantCaller final : public Identity {
+ public:
+  explicit TenantCaller(std::string tenant) : tenant_(std::move(tenant)) {}
+  virtual ~TenantCaller() = default;
+  std::string_view name() const noexcept override { return "caller"; }
+  std::string_view tenant() const noexcept override { return tenant_; }
+  bool may(ApiCategory, std::string_view, std::string_view) const noexcept override { return true; }
+  bool may_all(ApiCategory, std::string_view) const noexcept override { return true; }
+  bool holds() const noexcept override { return true; }
+
+ private:
+  const std::string tenant_;
+};
 
 /// The calendar may be set.
 class SettableClock final : public Clock {
@@ -56,7 +72,7 @@ class PoolBench : private PoolEvents, private LeaseUse {
   std::vector<std::string> events;           ///< "lease.active", in order
   std::map<std::string, int64_t> last_uses;  ///< by lease; steady clock
   std::unique_ptr<LeaseRoutes> routes;
-  std::vector<RemoteModel> inherited;  ///< what the routes of the next start() begin with
+  bool inherits_routes = false;  ///< the routes of the next start() begin with those of before
   std::unique_ptr<PoolManager> manager;
   PoolEvents* watcher = nullptr;  ///< hears the events, too
 
@@ -78,8 +94,9 @@ class PoolBench : private PoolEvents, private LeaseUse {
     context_ = std::make_unique<PoolContext>(PoolContext{*executor_, clock, log, servers, servers, placement_,
                                                          settings, [this] { return make_id(); },
                                                          [this] { return cat("key-", made_); }});
-    routes = std::make_unique<LeaseRoutes>();
-    routes->inherit(inherited);
+    auto next_routes = std::make_unique<LeaseRoutes>();
+    if (inherits_routes) next_routes->inherit(*routes);
+    routes = std::move(next_routes);
     manager = std::make_unique<PoolManager>(*context_, *store, static_cast<PoolEvents&>(*this), *routes);
     manager->leases().set_use(this);
     run([&] { EXPECT_TRUE(manager->restore().ok()); });

@@ -170,6 +170,15 @@ class Identity {
   virtual bool holds() const noexcept = 0;
 };
 
+/// To whom the regions, sequences and leases belong that a caller makes; to others they are unknown. A caller without a
+/// tenant is one of its own. Empty: to nobody, as callers are not known. Valid as long as the identity. [any]
+/// \param identity  of the call; null: there are no identities
+inline std::string_view owner_of(const Identity* identity) noexcept {
+  if (identity == nullptr) return {};
+  const std::string_view tenant = identity->tenant();
+  return tenant.empty() ? identity->name() : tenant;
+}
+
 /// The category name that identities are asked for loads which bring files or a configuration.
 inline constexpr std::string_view kModelRepositoryFiles = "model-repository-files";
 

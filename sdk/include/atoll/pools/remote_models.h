@@ -6,6 +6,10 @@
 ///     Result<RemoteServer> server = remote->find("resnet50", header(RemoteModels::kLeaseHeader));
 ///     if (!server.ok()) return refuse(std::move(server).status());
 ///     pass_on(call, server->http);
+///
+/// Owners, since minor 1. Where callers are known (atoll/frontend/access.h) a lease belongs to whoever has asked for it: names of
+/// two owners are apart, and to the calls of one owner there are no leases of others. The functions without an owner are those of
+/// nobody, to whom leases belong where callers are not known.
 #pragma once
 
 #include <string>
@@ -57,6 +61,17 @@ class RemoteModels {
   virtual Result<RemoteServer> find(std::string_view model, std::string_view lease) noexcept = 0;
   /// All models of all leases, those of the oldest lease first. For the repository index. [any]
   virtual std::vector<RemoteModel> list() noexcept = 0;
+
+  // --- since minor 1: the functions of these names, for the leases of one owner ---
+  /// [request] \param owner  owner_of() the caller's identity (atoll/frontend/access.h); empty: nobody
+  virtual Result<RemoteServer> find_for(std::string_view owner, std::string_view model,
+                                        std::string_view lease) noexcept {
+    if (owner.empty()) return find(model, lease);
+    return not_found("lease '", lease, "' is not found: leases of this server have no owners");
+  }
+  virtual std::vector<RemoteModel> list_for(std::string_view owner) noexcept {
+    return owner.empty() ? list() : std::vector<RemoteModel>();
+  }
 
  protected:
   ~RemoteModels() = default;
