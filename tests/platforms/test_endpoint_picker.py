@@ -15,7 +15,7 @@ import pytest
 import tritonclient.grpc as grpcclient
 from support import models
 from support.http_call import call
-from support.server import ROOT, Server
+from support.server import ROOT, START_TIMEOUT_S, Server
 from support.waiting import eventually
 
 # A batch of so many is waited for, for an hour: fewer requests wait for certain, and one more has them all answered.
@@ -57,7 +57,7 @@ def test_it_sees_what_waits_whatever_the_number_of_models(tmp_path, count):
         models.write_model(tmp_path, name, models.identity_config(name, max_batch_size=FULL))
     models.write_model(tmp_path, "queue", models.identity_config("queue", max_batch_size=FULL, extra=QUEUE))
     with Server(tmp_path, "plugin.metrics.inference_port=true") as server:
-        server.wait_ready(timeout=300)
+        server.wait_ready(timeout=START_TIMEOUT_S * max(1, count // 500))
         for name in names[:50]:  # their series are there, before those of the model that is asked, and say 0
             infer(server, name)
 

@@ -11,7 +11,7 @@ import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 from support.grpc_frontends import GRPC_FRONTENDS
-from support.identities import HIDDEN
+from support.identities import HIDDEN, wait_for_models
 from support.server import BUILD, START_TIMEOUT_S
 from tritonclient.utils import InferenceServerException
 
@@ -34,6 +34,7 @@ def tokens(keys):
 def server(request, serve, tokens):
     with serve(grpc_frontend=request.param) as running:
         running.wait_active()
+        wait_for_models(running, tokens["all"], "any", "fraud-a", HIDDEN)
         yield running
 
 

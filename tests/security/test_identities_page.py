@@ -31,7 +31,7 @@ def world(tmp_path_factory):
     (folder / "atoll.toml").write_text(manifest)
     (folder / "token").write_text(token)
     with Server(folder / "models", manifest=folder / "atoll.toml", grpc_frontend=None) as server:
-        server.wait_active()
+        server.wait_active().wait_logged("successfully loaded 'fraud-a'")
         yield server, folder, token, environment | {"TOKEN": token}
 
 

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
-from support.identities import Keys
+from support.identities import Keys, wait_for_models
 from support.server import START_TIMEOUT_S, Server
 from tritonclient.utils import InferenceServerException
 
@@ -81,6 +81,7 @@ def server(repository, key_set, issuer, keys, key, tmp_path_factory):
                                 'permissions = { "*" = "metadata", "scope=infer" = "inference@fraud-*", "role=admin" = "*" }'))))
     with Server(repository, manifest=manifest, grpc_frontend="frontends/grpc_nghttp2") as running:
         running.wait_active()
+        wait_for_models(running, issuer.token(role="admin"), "any", "fraud-a")
         yield running
 
 

@@ -33,6 +33,8 @@ def world(tmp_path_factory):
     try:
         with Server(folder / "models", manifest=folder / "atoll.toml", grpc_frontend=None) as server:
             server.wait_active()
+            for name in ("fraud-a", "other"):
+                server.wait_logged(f"successfully loaded '{name}'")
             yield server, folder
     finally:
         os.chdir(before)

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from support.foreign_programs import environment
-from support.server import BUILD, ROOT
+from support.server import BUILD, ROOT, START_TIMEOUT_S
 
 MEASURE = ROOT / "bench" / "gpu" / "measure.py"
 TARGETS = ("device_bench", "gpu_bench_kernels", "atoll_cuda_double", "atoll_nvml_double")
@@ -24,4 +24,4 @@ def run(*arguments, libraries="", gpus=""):
     """gpus: none, unless a test wants the double's: what this machine has is of no interest"""
     variables = environment(ATOLL_BUILD_DIR=str(BUILD), LD_LIBRARY_PATH=str(libraries), CUDA_VISIBLE_DEVICES=gpus)
     return subprocess.run([sys.executable, MEASURE, *map(str, arguments)], capture_output=True, text=True, env=variables,
-                          timeout=300)
+                          timeout=20 * START_TIMEOUT_S)

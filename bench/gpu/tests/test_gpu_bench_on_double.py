@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from gpu_programs import measure, run
-from support.server import BUILD, ROOT
+from support.server import BUILD, ROOT, START_TIMEOUT_S
 
 
 def test_everything_runs_on_the_double():
@@ -22,7 +22,7 @@ def test_everything_runs_on_the_double():
 
 def test_models_are_right_on_the_double():
     done = subprocess.run([sys.executable, ROOT / "tests" / "gpu" / "check_models.py", "--double"], capture_output=True, text=True,
-                          env={**os.environ, "ATOLL_BUILD_DIR": str(BUILD)}, timeout=300)
+                          env={**os.environ, "ATOLL_BUILD_DIR": str(BUILD)}, timeout=20 * START_TIMEOUT_S)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
     assert len([line for line in lines if line.startswith("ok: kernels.ptx, ")]) == 3 * 2 * 5 + 5 + 1

@@ -69,15 +69,17 @@ void AuditLog::write_waiting() noexcept {
   const uint64_t dropped = dropped_.load(std::memory_order_relaxed);
   if (dropped != told_dropped_) lines += dropped_line(dropped - told_dropped_, clock_.wall_ns());
   if (lines.empty()) return;
-  Status written = file_.append(lines);
-  if (written.ok()) {
+  uint64_t written = 0;
+  const Status status = file_.append(lines, &written);
+  written = std::min(written, count);  // one more is the line about those that were dropped
+  written_.fetch_add(written, std::memory_order_relaxed);
+  if (status.ok()) {
     told_dropped_ = dropped;
-    written_.fetch_add(count, std::memory_order_relaxed);
     return;
   }
-  dropped_.fetch_add(count, std::memory_order_relaxed);
+  dropped_.fetch_add(count - written, std::memory_order_relaxed);
   if (const auto left_out = log_interval_.next(clock_.now_ns()))
-    log_.error("records of calls are lost: ", written.message());
+    log_.error("records of calls are lost: ", status.message());
 }
 
 }  // namespace atl::audit

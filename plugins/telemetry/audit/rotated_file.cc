@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -25,6 +26,18 @@ bool write_all(int fd, std::string_view bytes) noexcept {
     bytes.remove_prefix(static_cast<size_t>(written));
   }
   return true;
+}
+
+std::string_view first_line(std::string_view lines) noexcept {
+  const size_t end = lines.find('\n');
+  return end == std::string_view::npos ? lines : lines.substr(0, end + 1);
+}
+
+/// As many of the first lines as have so many bytes together; empty: the first one has more.
+std::string_view lines_within(std::string_view lines, uint64_t bytes) noexcept {
+  if (lines.size() <= bytes) return lines;
+  const size_t end = bytes == 0 ? std::string_view::npos : lines.rfind('\n', bytes - 1);
+  return end == std::string_view::npos ? std::string_view() : lines.substr(0, end + 1);
 }
 
 }  // namespace
@@ -59,16 +72,37 @@ Status RotatedFile::rotate() noexcept {
   return failed == nullptr ? open() : failure(failed);
 }
 
-Status RotatedFile::append(std::string_view lines) noexcept {
+Status RotatedFile::append(std::string_view lines, uint64_t* written) noexcept {
+  *written = 0;
+  while (!lines.empty()) {
+    std::string_view rest = lines;
+    ATOLL_RETURN_IF_ERROR(append_some(&rest));
+    const std::string_view done = lines.substr(0, lines.size() - rest.size());
+    *written += static_cast<uint64_t>(std::ranges::count(done, '\n'));
+    lines = rest;
+  }
+  return {};
+}
+
+Status RotatedFile::append_some(std::string_view* lines) noexcept {
   if (was_moved()) ATOLL_RETURN_IF_ERROR(open());
   struct stat info {};
   if (::fstat(file_.get(), &info) != 0) return failure("looked at");
   const uint64_t bytes = static_cast<uint64_t>(info.st_size);
-  if (most_bytes_ != 0 && bytes != 0 && bytes + lines.size() > most_bytes_) {
-    ATOLL_RETURN_IF_ERROR(rotate());
-    info.st_size = 0;
+  std::string_view fitting = *lines;
+  if (most_bytes_ != 0) {
+    fitting = lines_within(*lines, most_bytes_ > bytes ? most_bytes_ - bytes : 0);
+    if (fitting.empty() && bytes != 0) {
+      ATOLL_RETURN_IF_ERROR(rotate());
+      info.st_size = 0;
+      fitting = lines_within(*lines, most_bytes_);
+    }
+    if (fitting.empty()) fitting = first_line(*lines);
   }
-  if (write_all(file_.get(), lines)) return {};
+  if (write_all(file_.get(), fitting)) {
+    lines->remove_prefix(fitting.size());
+    return {};
+  }
   Status failed = failure("written");
   // A part of a line would make the next one unreadable.
   const bool is_whole = ::ftruncate(file_.get(), info.st_size) == 0;

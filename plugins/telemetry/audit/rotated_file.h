@@ -20,10 +20,15 @@ class RotatedFile {
 
   /// Lines are appended to a file that exists. Errors: why the file cannot be opened, or that it is no plain file.
   Status open() noexcept;
-  /// Writes whole lines, all of them or none. Errors: why it cannot.
-  Status append(std::string_view lines) noexcept;
+  /// Writes whole lines, one after the other: where the file is full the next ones are in a new one. A line that is larger than a file
+  /// may be has one of its own.
+  /// \param written  set to how many of the lines were written: all of them, or those before the failure
+  /// Errors: why it cannot.
+  Status append(std::string_view lines, uint64_t* written) noexcept;
 
  private:
+  /// Writes the first of the lines, as many as fit. \param lines  what is left of them afterwards
+  Status append_some(std::string_view* lines) noexcept;
   bool was_moved() const noexcept;
   Status rotate() noexcept;
   Status failure(std::string_view what) const;
