@@ -37,6 +37,7 @@ sys.path[:0] = [str(ROOT / "tests")]
 from support import models  # noqa: E402
 from support.grpc_frontends import GRPC_FRONTENDS  # noqa: E402
 from support.http2 import (END_HEADERS, HEADERS, RST_STREAM, WINDOW_UPDATE, Raw, call_headers, frame)  # noqa: E402
+from support.machine import cpu_model  # noqa: E402
 from support.server import Server  # noqa: E402
 
 BUDGET_MS = 50
@@ -175,7 +176,7 @@ def one_run(folder, cpus, prober, seconds, grpc_frontend):
 
 def report(runs, seconds):
     """The lines of the report, and whether the budget is met."""
-    cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
+    cpu = cpu_model()
     lines = [f"{len(runs)} runs of {seconds:g} s an attack, {os.cpu_count()} CPUs ({cpu}), load average at the end "
              f"{os.getloadavg()[0]:.1f}", ""]
     figures = list(next(iter(runs[0].values())))

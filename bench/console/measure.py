@@ -22,6 +22,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
+from support.machine import cpu_model  # noqa: E402
 from support.many_models import REQUEST, make_repository  # noqa: E402
 from support.server import Server  # noqa: E402
 
@@ -97,7 +98,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         found = measure(make_repository(pathlib.Path(folder), options.models), options.used, options.seconds)
-    cpu = next((line.split(": ")[1] for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "")
+    cpu = cpu_model()
     lines = ["# What the console costs", "", f"On {cpu}, {os.cpu_count()} CPUs, {platform.system()} {platform.release()}.", "",
              f"{options.models} models, {options.used} of them used, {options.seconds:g} s each", "", "| what | share of a core |", "| --- | --- |"]
     lines += [f"| {what} | {found[what]:.2%} |" for what in ("without", "nobody looks", "one page")]

@@ -48,6 +48,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "bench" / "serve"), str(ROOT / "
 import generate_load as load  # noqa: E402
 import generator_graph  # noqa: E402
 import generator_static_graph  # noqa: E402
+from support.machine import cpu_model  # noqa: E402
 
 STREAM_INFER = "/inference.GRPCInferenceService/ModelStreamInfer"
 EMBEDDING_SIZE = 64
@@ -317,7 +318,7 @@ def main():
     if options.write:
         write_models(options, options.hidden[0], options.write)
         return 0
-    cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
+    cpu = cpu_model()
     where = options.address or f"on CPUs {sorted(options.server_cores)}"
     print(f"server {where}, client on {sorted(options.client_cores)} of {os.cpu_count()} x {cpu}; {options.requests} "
           f"requests a client of {options.lengths[0]} to {options.lengths[1]} tokens; "

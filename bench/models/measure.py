@@ -28,6 +28,7 @@ import numpy as np
 import tritonclient.grpc as grpcclient
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests"))
+from support.machine import cpu_model  # noqa: E402
 from support.many_models import make_repository  # noqa: E402
 from support.real_triton import real_triton  # noqa: E402
 from support.server import Server, usage  # noqa: E402
@@ -121,7 +122,7 @@ def one_run(empty, full, models, beside_triton):
 
 def report(runs, models):
     """The lines of the report, and whether every budget is met."""
-    cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
+    cpu = cpu_model()
     lines = [f"{models} models, {len(runs)} runs on {cpu}, {platform.system()} {platform.release()}", ""]
     lines += ["| figure | median | smallest | largest | budget | |", "| --- | --- | --- | --- | --- | --- |"]
     met_all = True

@@ -29,6 +29,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "bench" / "serve")]
 from comparison import cases, h2load, stats  # noqa: E402
 from support import models, python_models  # noqa: E402
+from support.machine import cpu_model  # noqa: E402
 from support.server import Server  # noqa: E402
 
 BUDGET = 1.1
@@ -183,7 +184,7 @@ def main():
     options = parser.parse_args()
     if options.quick:
         options.seconds, options.repetitions = 3, 2
-    cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
+    cpu = cpu_model()
     print(f"server on CPUs {sorted(options.server_cores)}, client on {options.client_cores} of {os.cpu_count()} x {cpu}; "
           f"{options.rate:g} requests/s, {options.neighbours} neighbours "
           f"{f'that import {options.imports:g} MB' if options.imports else f'of {options.megabytes:g} MB'}, runs of {options.seconds:g} s")

@@ -23,6 +23,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
+from support.machine import cpu_model  # noqa: E402
 from support.many_models import REQUEST, make_repository  # noqa: E402
 from support.real_triton import real_triton  # noqa: E402
 from support.server import Server  # noqa: E402
@@ -100,7 +101,7 @@ def main():
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--output", type=pathlib.Path, help="also write the report there")
     options = parser.parse_args()
-    cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
+    cpu = cpu_model()
     lines = [f"On {cpu}, {os.cpu_count()} CPUs, {platform.system()} {platform.release()}."]
     met = True
     for models in options.models:

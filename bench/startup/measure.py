@@ -19,6 +19,7 @@ import time
 import grpc
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests"))
+from support.machine import cpu_model  # noqa: E402
 from support.server import ATOLL, DEFAULT_MANIFEST, usage  # noqa: E402
 from tritonclient.grpc import service_pb2, service_pb2_grpc  # noqa: E402
 
@@ -65,7 +66,7 @@ def main():
     with tempfile.TemporaryDirectory() as repository:
         one_run(repository)
         figures = [one_run(repository) for _ in range(runs)]
-    cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
+    cpu = cpu_model()
     print(f"{runs} runs on {cpu}, {platform.system()} {platform.release()}")
     missed = False
     for name, values, unit, budget in (("start to ready", [f[0] for f in figures], "ms", READY_BUDGET_MS),
