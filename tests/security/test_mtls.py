@@ -55,6 +55,11 @@ def key(keys):
 
 
 @pytest.fixture(scope="module")
+def token_of_all(keys):
+    return keys.add("all", "*")
+
+
+@pytest.fixture(scope="module")
 def start(repository, keys, key, tmp_path_factory):
     def started(mtls, *settings, grpc_frontend="frontends/grpc_nghttp2"):
         manifest = tmp_path_factory.mktemp("mtls") / "mtls.toml"
@@ -138,6 +143,39 @@ def test_a_certificate_may_what_its_name_permits(server, pki):
 def test_several_uris_name_nobody(server, pki):
     assert status(server, pki, "two", "/v2") == 401
     assert refusal(infer, server, "fraud-a", pki, "two") == "UNAUTHENTICATED"
+
+
+@pytest.fixture(scope="module", params=GRPC_FRONTENDS)
+def lenient(request, start, pki, token_of_all):
+    """Where clients need no certificate, but may have one."""
+    options = [option for plugin in FRONTENDS for option in (*tls_options(pki, True, plugin), f"plugin.{plugin}.require_client_cert=false")]
+    with start(f"permissions = {PERMISSIONS}", *options, grpc_frontend=request.param) as running:
+        running.wait_active()
+        eventually(lambda: all(status(running, pki, "ops", f"/v2/models/{name}/ready") == 200 for name in MODELS))
+        yield running
+
+
+def test_one_port_takes_a_certificate_or_a_token(lenient, pki, token_of_all):
+    bearer = ("authorization", f"Bearer {token_of_all}")
+    assert status(lenient, pki, None, "/v2/logging", bearer) == 200
+    assert status(lenient, pki, None, "/metrics", bearer, address=lenient.metrics_address) == 200
+    assert infer(lenient, "any", pki, headers=dict([bearer])) == 16
+    assert status(lenient, pki, "workload", "/v2/models/fraud-a") == 200
+    assert infer(lenient, "fraud-a", pki, "workload") == 16
+    assert refusal(infer, lenient, "any", pki, "workload") == "NOT_FOUND"
+    assert status(lenient, pki, "scraper", "/metrics", address=lenient.metrics_address) == 200
+    for address, path in ((lenient.http_address, "/v2"), (lenient.metrics_address, "/metrics")):
+        assert status(lenient, pki, None, path, address=address) == 401, "neither of them"
+    assert refusal(infer, lenient, "any", pki) == "UNAUTHENTICATED"
+
+
+@pytest.mark.parametrize("own", ["stranger", "expired"])
+def test_a_certificate_that_is_presented_is_verified_all_the_same(lenient, pki, token_of_all, own):
+    bearer = ("authorization", f"Bearer {token_of_all}")
+    for address in (lenient.http_address, lenient.metrics_address):
+        with pytest.raises((ssl.SSLError, OSError, http.client.HTTPException)):
+            status(lenient, pki, own, "/v2/health/live", bearer, address=address)
+    assert refusal(infer, lenient, "any", pki, own, dict([bearer])) == "UNAVAILABLE"
 
 
 @pytest.mark.parametrize("own", [None, "stranger", "expired"])

@@ -10,9 +10,11 @@ namespace atl::frontends::grpc_frontend {
 
 Result<std::shared_ptr<grpc::ServerCredentials>> make_credentials(const TlsSettings& settings) noexcept {
   if (!settings.use_ssl) return grpc::InsecureServerCredentials();
-  grpc::SslServerCredentialsOptions options(settings.mutual
-                                                ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
-                                                : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
+  const auto with_certificate = settings.require_client_cert
+                                    ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
+                                    : GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY;
+  grpc::SslServerCredentialsOptions options(settings.mutual ? with_certificate
+                                                            : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
   Result<TlsFiles> files = read_tls_files(settings);
   if (!files.ok()) return std::move(files).status();
   options.pem_key_cert_pairs.push_back({std::move(files->server_key), std::move(files->server_cert)});

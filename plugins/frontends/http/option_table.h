@@ -53,6 +53,7 @@ inline constexpr OptionTable kOptions{
               "pages from files; \"*\": all; empty: none."),
     tls_rows::kUseSsl,
     tls_rows::kUseSslMutual,
+    tls_rows::kRequireClientCert,
     tls_rows::kServerCert,
     tls_rows::kServerKey,
     tls_rows::kRootCert,

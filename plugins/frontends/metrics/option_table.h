@@ -59,6 +59,7 @@ inline constexpr OptionTable kOptions{
             "a whole answer, before it is disconnected."),
     tls_rows::kUseSsl,
     tls_rows::kUseSslMutual,
+    tls_rows::kRequireClientCert,
     tls_rows::kServerCert,
     tls_rows::kServerKey,
     tls_rows::kRootCert,

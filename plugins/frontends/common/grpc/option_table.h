@@ -51,6 +51,7 @@ constexpr auto grpc_options(const More&... more) {
               "refused."),
       tls_rows::kUseSsl,
       tls_rows::kUseSslMutual,
+      tls_rows::kRequireClientCert,
       tls_rows::kServerCert,
       tls_rows::kServerKey,
       tls_rows::kRootCert,

@@ -25,7 +25,8 @@ Result<TlsContext> read_certificates(const TlsSetup& setup, std::string* digest)
   Result<TlsContext> context = TlsContext::make({.server_cert = std::move(files->server_cert),
                                                  .server_key = std::move(files->server_key),
                                                  .root_cert = std::move(files->root_cert),
-                                                 .mutual = setup.files.mutual},
+                                                 .mutual = setup.files.mutual,
+                                                 .require_client_cert = setup.files.require_client_cert},
                                                 setup.protocol, setup.rules);
   if (context.ok()) return context;
   return unusable_tls_files(setup.who, setup.address, setup.files, context.status().message());

@@ -129,13 +129,16 @@ Status trust_clients(SSL_CTX* context, const TlsPem& pem) {
   return {};
 }
 
-bool apply_rules(SSL_CTX* context, bool mutual, const TlsRules& rules) {
+bool apply_rules(SSL_CTX* context, const TlsPem& pem, const TlsRules& rules) {
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   // Buffers are given back while a connection has nothing to say: idle ones are many.
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  if (mutual) SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  if (pem.mutual) {
+    const int without = pem.require_client_cert ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | without, nullptr);
+  }
   return SSL_CTX_set_min_proto_version(context, rules.only_13 ? TLS1_3_VERSION : TLS1_2_VERSION) == 1 &&
          use_ciphers(context, rules.ciphers) && SSL_CTX_set_num_tickets(context, 1) == 1 &&
          SSL_CTX_set_session_id_context(context, kSessionName, sizeof kSessionName) == 1;
@@ -177,7 +180,7 @@ OpensslPtr<SSL> TlsContext::accept() const noexcept { return OpensslPtr<SSL>(SSL
 Result<TlsContext> TlsContext::make(const TlsPem& pem, TlsProtocol protocol, const TlsRules& rules) noexcept {
   ERR_clear_error();
   OpensslPtr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()));
-  if (context == nullptr || !apply_rules(context.get(), pem.mutual, rules)) {
+  if (context == nullptr || !apply_rules(context.get(), pem, rules)) {
     return internal_error("OpenSSL cannot be set up: ", take_openssl_error());
   }
   speak(context.get(), protocol);

@@ -31,8 +31,9 @@ using OpensslPtr = std::unique_ptr<T, OpensslFree>;
 struct TlsPem {
   std::string server_cert;  ///< the server's, then those that lead to its authority
   std::string server_key;
-  std::string root_cert;  ///< may sign those of clients; empty: none
-  bool mutual = false;    ///< demand a certificate of clients
+  std::string root_cert;            ///< may sign those of clients; empty: none
+  bool mutual = false;              ///< ask clients for a certificate
+  bool require_client_cert = true;  ///< with `mutual`: refuse clients that have none
 };
 
 /// TLS 1.2 and 1.3 with what HTTP/2 allows of them (RFC 9113, 9.2). Clients that do not offer `h2` (ALPN) where it is what

@@ -11,6 +11,12 @@ inline constexpr Option kUseSsl =
 inline constexpr Option kUseSslMutual =
     option_bool("use_ssl_mutual", false)
         .help("Whether clients must present a certificate signed by root_cert; implies use_ssl.");
+inline constexpr Option kRequireClientCert =
+    option_bool("require_client_cert", true)
+        .help(
+            "With use_ssl_mutual, whether TLS refuses clients without a certificate; false: they are let in, and a "
+            "plugin says who they are, as security/keys by a token. A certificate that is presented has to be signed "
+            "by root_cert in either case.");
 inline constexpr Option kServerCert =
     option_string("server_cert", "").help("Path of the PEM file with the server's certificate chain.");
 inline constexpr Option kServerKey =

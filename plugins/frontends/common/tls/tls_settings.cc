@@ -81,6 +81,7 @@ TlsRules TlsRules::read(const Options& options) noexcept {
 TlsSettings TlsSettings::given(const Options& options) noexcept {
   TlsSettings settings;
   settings.mutual = options.get_bool("use_ssl_mutual");
+  settings.require_client_cert = options.get_bool("require_client_cert");
   settings.use_ssl = options.get_bool("use_ssl") || settings.mutual;
   settings.server_cert = options.get_string("server_cert");
   settings.server_key = options.get_string("server_key");

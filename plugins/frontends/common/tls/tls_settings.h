@@ -14,8 +14,9 @@ namespace atl::frontends {
 
 /// Paths of PEM files.
 struct TlsSettings {
-  bool use_ssl = false;  ///< mutual TLS implies it
-  bool mutual = false;   ///< demand a certificate of clients, signed by root_cert
+  bool use_ssl = false;             ///< mutual TLS implies it
+  bool mutual = false;              ///< ask clients for a certificate, signed by root_cert
+  bool require_client_cert = true;  ///< with `mutual`: refuse clients that have none
   std::string server_cert;
   std::string server_key;
   std::string root_cert;
