@@ -81,7 +81,7 @@ function(atoll_unit_test name)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "unit;${arg_LABELS}"
     # A test that asks for absurd sizes wants to see the failure, not the sanitizer's end of the process.
-    ENVIRONMENT "${arg_ENVIRONMENT};ASAN_OPTIONS=allocator_may_return_null=1 intercept_tls_get_addr=0;TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/etc/dev/tsan.supp allocator_may_return_null=1 ignore_noninstrumented_modules=1;LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/etc/dev/lsan.supp")
+    ENVIRONMENT "${arg_ENVIRONMENT};ASAN_OPTIONS=allocator_may_return_null=1 intercept_tls_get_addr=0;TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/etc/dev/tsan.supp allocator_may_return_null=1 ignore_noninstrumented_modules=1 intercept_tls_get_addr=0;LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/etc/dev/lsan.supp")
 endfunction()
 
 # atoll_plugin_extra(ROLE NAME TARGET...): what belongs to a plugin of this tree without being needed by its own file, so that the
