@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <random>
 #include <set>
 #include <utility>
 
@@ -102,7 +103,7 @@ class Choice {
       if (failure != 0 && failure != EADDRINUSE && failure != EACCES) break;
     }
     for (int tries = 0; failure == EADDRINUSE && tries < kSteps; ++tries) {
-      endpoint.port = 0;
+      endpoint.port = tries < kSteps / 2 ? quiet_port() : 0;
       failure = try_port(**address, &endpoint.port);
       if (failure == 0 && taken_.contains(endpoint.port)) failure = EADDRINUSE;
     }
@@ -116,6 +117,11 @@ class Choice {
     return {};
   }
 
+  /// One that Linux gives no connection by itself, so that nobody takes it before the server listens there.
+  uint16_t quiet_port() { return static_cast<uint16_t>(quiet_ports_(random_)); }
+
+  std::random_device random_;
+  std::uniform_int_distribution<int> quiet_ports_{20'000, 32'767};
   std::set<uint16_t> taken_;                          // no endpoint is given one of these
   std::set<std::pair<std::string, uint16_t>> asked_;  // two addresses may have one port
   std::vector<std::string> lines_;

@@ -45,8 +45,10 @@ TEST(Ports, ZeroTakesFreeOnes) {
   auto lines = choose_ports(endpoints);
   ASSERT_TRUE(lines.ok()) << lines.status().text();
   EXPECT_THAT(*lines, ElementsAre());
-  EXPECT_NE(endpoints[0].port, 0);
-  EXPECT_NE(endpoints[1].port, 0);
+  for (const ServeEndpoint& endpoint : endpoints) {
+    EXPECT_GE(endpoint.port, 20'000);
+    EXPECT_LT(endpoint.port, 32'768) << "the system may give it to a connection";
+  }
   EXPECT_NE(endpoints[0].port, endpoints[1].port);
 }
 
