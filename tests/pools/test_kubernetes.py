@@ -158,6 +158,34 @@ def test_a_kubeconfig_has_certificates_and_a_token(tmp_path):
             eventually(lambda: cluster.pods == {}, WAIT_S)
 
 
+def test_a_program_gives_credentials(tmp_path, cluster):
+    program = tmp_path / "login"
+    program.write_text(f"""#!/bin/sh
+echo "$KUBERNETES_EXEC_INFO" >> {tmp_path}/asked
+echo '{{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {{"token": "'$(cat {tmp_path}/token)'"}}}}'
+""")
+    program.chmod(0o755)
+    kubeconfig = tmp_path / "kubeconfig.json"
+    kubeconfig.write_text(json.dumps({
+        "current-context": "here",
+        "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u", "namespace": "serving"}}],
+        "clusters": [{"name": "c", "cluster": {"server": cluster.url}}],
+        "users": [{"name": "u", "user": {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "./login",
+                                                  "interactiveMode": "Never", "provideClusterInfo": True}}}]}))
+    cluster.token = "first"
+    with kept(tmp_path, cluster, kubeconfig=kubeconfig) as pools:
+        pools.create()
+        assert infer(pools.acquire("a")["address"], "a") == [[1, 2]]
+        # What it gave is refused from now on: it is asked again.
+        (tmp_path / "token").write_text("second\n")
+        cluster.token = "second"
+        pools.call("DELETE", "/v2/pools/fraud?force=true")
+        eventually(lambda: cluster.pods == {}, WAIT_S)
+    asked = [json.loads(line) for line in (tmp_path / "asked").read_text().splitlines()]
+    assert len(asked) == 2
+    assert asked[0]["spec"] == {"cluster": {"server": cluster.url}, "interactive": False}
+
+
 def test_a_watch_that_dies_without_a_word_is_begun_anew(tmp_path, cluster):
     cluster.fail("watch=1", is_silent=True)
     with kept(tmp_path, cluster, 'plugin.launcher.watch_silence="1s"') as pools:

@@ -57,10 +57,25 @@ Status read_cluster(const Json& cluster, const std::string& folder, ClusterAcces
   return {};
 }
 
-Status read_user(const Json& user, const std::string& folder, ClusterAccess& access) {
-  if (!field_at(user, {"exec"}).is_null())
-    return invalid_argument(
-        "the user's credentials come from a program ('exec'), which is not supported: use a token, such as that of a service account");
+std::string encode_base64(const std::string& bytes) {
+  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');
+  const int size =
+      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                      reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
+  text.resize(static_cast<size_t>(size));
+  return text;
+}
+
+/// What a program that gives credentials may be told of the cluster.
+Json cluster_information(const Json& cluster, const ClusterAccess& access) {
+  Json information = {{"server", access.server}};
+  if (!access.ca_text.empty()) information["certificate-authority-data"] = encode_base64(access.ca_text);
+  const Json& own = item_named(field_at(cluster, {"extensions"}), "client.authentication.k8s.io/exec");
+  if (!own.is_null()) information["config"] = field_at(own, {"extension"});
+  return information;
+}
+
+Status read_user(const Json& user, const Json& cluster, const std::string& folder, ClusterAccess& access) {
   for (const char* name : {"auth-provider", "username", "as"}) {
     if (!field_at(user, {name}).is_null()) return invalid_argument("'", name, "' is not supported");
   }
@@ -68,17 +83,24 @@ Status read_user(const Json& user, const std::string& folder, ClusterAccess& acc
   if (!certificate.ok()) return std::move(certificate).status();
   Result<std::string> key = data_or_file(user, "client-key", folder);
   if (!key.ok()) return std::move(key).status();
-  access.cert_text = std::move(certificate).value();
-  access.key_text = std::move(key).value();
-  if (access.cert_text.empty() != access.key_text.empty())
+  access.credential.cert_text = std::move(certificate).value();
+  access.credential.key_text = std::move(key).value();
+  if (access.credential.cert_text.empty() != access.credential.key_text.empty())
     return invalid_argument("'client-certificate' and 'client-key' belong together");
   if (const std::string file = text_at(user, {"tokenFile"}); !file.empty()) {
     access.token_file = std::filesystem::path(folder) / file;
   } else if (const std::string token = text_at(user, {"token"}); !token.empty()) {
     Result<std::string> checked = checked_token(token);
     if (!checked.ok()) return std::move(checked).status();
-    access.token = std::move(checked).value();
+    access.credential.token = std::move(checked).value();
   }
+  const Json& exec = field_at(user, {"exec"});
+  if (exec.is_null()) return {};
+  if (!access.token_file.empty() || !access.credential.token.empty() || !access.credential.cert_text.empty())
+    return invalid_argument("'exec' and credentials beside it exclude each other");
+  Result<ExecCommand> command = read_exec_command(exec, cluster_information(cluster, access), folder);
+  if (!command.ok()) return std::move(command).status();
+  access.exec = std::move(command).value();
   return {};
 }
 
@@ -139,7 +161,7 @@ Result<ClusterAccess> read_kubeconfig(std::string_view text, const std::string& 
   if (Status status = read_cluster(cluster, folder, access); !status.ok())
     return std::move(status).note(cat("cluster '", cluster_name, "'"));
   const Json& user = field_at(item_named(field_at(config, {"users"}), user_name), {"user"});
-  if (Status status = read_user(user, folder, access); !status.ok())
+  if (Status status = read_user(user, cluster, folder, access); !status.ok())
     return std::move(status).note(cat("user '", user_name, "'"));
   access.name_space = text_at(context, {"namespace"});
   return access;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "atoll/core/status.h"
+#include "launchers/kubernetes/exec_credential.h"
 
 namespace atl::launchers {
 
@@ -14,10 +15,9 @@ struct ClusterAccess {
   std::string name_space = {};  ///< empty: nothing is said of it
   std::string ca_file = {};     ///< whom the server is trusted by, PEM
   std::string ca_text = {};     ///< the certificates themselves, in place of the file
-  std::string token = {};
-  std::string token_file = {};  ///< in place of the token, and read again and again
-  std::string cert_text = {};   ///< certificate that is shown, PEM; empty: none
-  std::string key_text = {};
+  ClusterCredential credential = {};
+  std::string token_file = {};  ///< in place of the credential's token, and read again and again
+  ExecCommand exec = {};        ///< gives other credentials in place of this one
 };
 
 /// Reads a file of at most 1 MiB. Errors: INVALID_ARGUMENT names it.

@@ -33,9 +33,9 @@ TEST(Kubeconfig, HasTheServerOfTheCurrentContext) {
   EXPECT_EQ(access.value().server, "https://10.0.0.1:6443");
   EXPECT_EQ(access.value().name_space, "ns");
   EXPECT_EQ(access.value().ca_text, "CA");
-  EXPECT_EQ(access.value().cert_text, "cert");
-  EXPECT_EQ(access.value().key_text, "key");
-  EXPECT_EQ(access.value().token, "t1");
+  EXPECT_EQ(access.value().credential.cert_text, "cert");
+  EXPECT_EQ(access.value().credential.key_text, "key");
+  EXPECT_EQ(access.value().credential.token, "t1");
 }
 
 TEST(Kubeconfig, PathsBeginAtItsFolder) {
@@ -49,6 +49,21 @@ TEST(Kubeconfig, PathsBeginAtItsFolder) {
   EXPECT_EQ(access.value().token_file, path + "/token");
 }
 
+TEST(Kubeconfig, AProgramMayBeToldOfTheCluster) {
+  Result<ClusterAccess> access = read_kubeconfig(
+      config(
+          kServer +
+              R"(,"certificate-authority-data":"Q0E=","extensions":[{"name":"client.authentication.k8s.io/exec","extension":{"a":1}}])",
+          R"("exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"bin/login","provideClusterInfo":true})"),
+      "/home/me");
+  ASSERT_TRUE(access.ok()) << access.status().text();
+  EXPECT_EQ(access->exec.words, std::vector<std::string>{"/home/me/bin/login"});
+  EXPECT_EQ(
+      access->exec.environment.at(0),
+      R"(KUBERNETES_EXEC_INFO={"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","spec":{"cluster":)"
+      R"({"certificate-authority-data":"Q0E=","config":{"a":1},"server":"https://10.0.0.1:6443"},"interactive":false}})");
+}
+
 TEST(Kubeconfig, SaysWhatIsNotSupportedOrMissing) {
   const auto refused = [](const std::string& text) {
     const Result<ClusterAccess> access = read_kubeconfig(text, "/");
@@ -56,9 +71,11 @@ TEST(Kubeconfig, SaysWhatIsNotSupportedOrMissing) {
   };
   EXPECT_NE(refused("apiVersion: v1").find("kubectl config view --raw -o json"), std::string::npos);
   EXPECT_EQ(refused("{}"), "it has no context '', which is its current one");
-  EXPECT_NE(refused(config(kServer, R"("exec":{"command":"aws"})"))
-                .find("user 'u': the user's credentials come from a program ('exec')"),
-            std::string::npos);
+  EXPECT_NE(
+      refused(config(kServer, R"("exec":{"command":"aws"})")).find("user 'u': 'exec' has the apiVersion ''"),
+      std::string::npos);
+  EXPECT_EQ(refused(config(kServer, R"("token":"t","exec":{"command":"aws"})")),
+            "user 'u': 'exec' and credentials beside it exclude each other");
   EXPECT_EQ(refused(config(kServer + R"(,"proxy-url":"http://p")", "")),
             "cluster 'c': 'proxy-url' is not supported");
   EXPECT_NE(

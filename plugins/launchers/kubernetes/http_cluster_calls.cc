@@ -9,14 +9,13 @@
 namespace atl::launchers {
 namespace {
 
-constexpr int64_t kTokenIntervalNs = 60 * kNsPerSecond;
 constexpr size_t kWatchLineBytesMax = size_t{4} << 20;
 
 }  // namespace
 
 Status HttpClusterCalls::start(ExecutorFactory& executors, SerialExecutor& executor) {
   executor_ = &executor;
-  token_ = access_.token;
+  ATOLL_RETURN_IF_ERROR(login_.start(executors, executor));
   return client_.start(executors, "cluster");
 }
 
@@ -29,34 +28,22 @@ void HttpClusterCalls::stop() noexcept {
     stopped.set_value();
   });
   stopped.get_future().wait();
+  login_.stop();
   client_.stop();
 }
 
-void HttpClusterCalls::renew_token(bool now) {
-  if (access_.token_file.empty()) return;
-  if (!now && token_is_of_ns_ != 0 && clock_.now_ns() - token_is_of_ns_ < kTokenIntervalNs) return;
-  token_is_of_ns_ = clock_.now_ns();
-  const Result<std::string> text = read_small_file(access_.token_file);
-  Result<std::string> token = text.ok() ? checked_token(text.value()) : text.status().clone();
-  if (!token.ok() && !std::exchange(has_token_failed_, true))
-    log_.warning(access_.token_file, ": ", token.status().message(), "; the token before is used on");
-  if (!token.ok()) return;
-  has_token_failed_ = false;
-  token_ = std::move(token).value();
-}
-
 HttpRequest HttpClusterCalls::request_of(const ApiCall& call) {
-  renew_token(false);
   HttpRequest request;
   request.url = access_.server + call.path;
   request.method = call.method;
   request.headers = {"Accept: application/json", "User-Agent: atoll"};
-  if (!token_.empty()) request.headers.push_back("Authorization: Bearer " + token_);
+  const ClusterCredential& credential = login_.credential();
+  if (!credential.token.empty()) request.headers.push_back("Authorization: Bearer " + credential.token);
   request.body = call.body;
   request.ca_file = access_.ca_file;
   request.ca_text = access_.ca_text;
-  request.cert_text = access_.cert_text;
-  request.key_text = access_.key_text;
+  request.cert_text = credential.cert_text;
+  request.key_text = credential.key_text;
   request.answer_bytes_max = call.answer_bytes_max;
   request.answer_headers = {kRetryAfter};
   return request;
@@ -66,16 +53,24 @@ void HttpClusterCalls::call(ApiCall call, Done done) { send(std::move(call), tru
 
 void HttpClusterCalls::send(ApiCall call, bool may_repeat, Done done) {
   if (is_stopped_) return;
+  login_.ask(
+      [this, call = std::move(call), may_repeat, done = std::move(done)](const Status& status) mutable {
+        if (status.ok()) return send_with_credential(std::move(call), may_repeat, std::move(done));
+        // Never from within the call.
+        post([done = std::move(done), status = status.clone()] { done(status.clone()); });
+      });
+}
+
+void HttpClusterCalls::send_with_credential(ApiCall call, bool may_repeat, Done done) {
   HttpRequest request = request_of(call);
   request.timeout_ns = timeout_ns_;
-  client_.call(std::move(request), [this, call = std::move(call), may_repeat,
+  client_.call(std::move(request), [this, call = std::move(call), may_repeat, shown = login_.number(),
                                     done = std::move(done)](Result<HttpAnswer> answer) mutable {
-    post([this, call = std::move(call), may_repeat, done = std::move(done),
+    post([this, call = std::move(call), may_repeat, shown, done = std::move(done),
           answer = std::move(answer)]() mutable {
-      if (may_repeat && answer.ok() && answer->status == kHttpUnauthorized && !access_.token_file.empty()) {
-        renew_token(true);
+      const bool is_refused = answer.ok() && answer->status == kHttpUnauthorized;
+      if (is_refused && login_.refused(shown) && may_repeat)
         return send(std::move(call), false, std::move(done));
-      }
       done(std::move(answer));
     });
   });
@@ -84,10 +79,22 @@ void HttpClusterCalls::send(ApiCall call, bool may_repeat, Done done) {
 void HttpClusterCalls::watch(std::string path, OnEvent on_event, Done done) {
   end_watch();
   if (is_stopped_) return;
+  const auto is_over = watch_is_over_ = std::make_shared<std::atomic<bool>>(false);
+  login_.ask([this, path = std::move(path), is_over, on_event = std::move(on_event),
+              done = std::move(done)](const Status& status) mutable {
+    if (is_over->load(std::memory_order_acquire)) return;
+    if (status.ok()) return begin_watch(std::move(path), is_over, std::move(on_event), std::move(done));
+    post([is_over, done = std::move(done), status = status.clone()] {
+      if (!is_over->load(std::memory_order_acquire)) done(status.clone());
+    });
+  });
+}
+
+void HttpClusterCalls::begin_watch(std::string path, std::shared_ptr<std::atomic<bool>> is_over,
+                                   OnEvent on_event, Done done) {
   HttpRequest request = request_of({.path = std::move(path), .answer_bytes_max = kWatchLineBytesMax});
   request.silence_ns = silence_ns_;
-  const auto is_over = std::make_shared<std::atomic<bool>>(false);
-  request.given_up = watch_is_over_ = is_over;
+  request.given_up = is_over;
   // What is no stream of events is kept as the text of a refusal.
   const auto is_stream = std::make_shared<bool>(false);
   request.on_head = [is_stream](const HttpAnswer& head) {
@@ -104,14 +111,14 @@ void HttpClusterCalls::watch(std::string path, OnEvent on_event, Done done) {
       }
     });
   };
-  client_.call(std::move(request),
-               [this, is_over, done = std::move(done)](Result<HttpAnswer> answer) mutable {
-                 post([this, is_over, done = std::move(done), answer = std::move(answer)]() mutable {
-                   if (is_over->load(std::memory_order_acquire)) return;
-                   if (answer.ok() && answer->status == kHttpUnauthorized) renew_token(true);
-                   done(std::move(answer));
-                 });
-               });
+  client_.call(std::move(request), [this, is_over, shown = login_.number(),
+                                    done = std::move(done)](Result<HttpAnswer> answer) mutable {
+    post([this, is_over, shown, done = std::move(done), answer = std::move(answer)]() mutable {
+      if (is_over->load(std::memory_order_acquire)) return;
+      if (answer.ok() && answer->status == kHttpUnauthorized) (void)login_.refused(shown);
+      done(std::move(answer));
+    });
+  });
 }
 
 void HttpClusterCalls::end_watch() {

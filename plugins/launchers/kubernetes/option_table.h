@@ -63,7 +63,8 @@ inline constexpr OptionTable kKubernetesOptions{
         .help("Time for a server to end before it is killed; longer than its drain timeout."),
     option_duration("call_timeout", "30s")
         .range("100ms", "10m")
-        .help("Time for the cluster to answer a call."),
+        .help(
+            "Time for the cluster to answer a call, and for a program that the kubeconfig names to give credentials."),
     option_duration("watch_silence", "2m")
         .range("1s", "1h")
         .help(
