@@ -15,17 +15,19 @@ import urllib.parse
 
 from .server import BUILD
 
-POD = re.compile(r"/api/v1/namespaces/(?P<namespace>[^/]+)/(?P<kind>pods|secrets)(?:/(?P<name>[^/]+)(?P<log>/log)?)?")
+RESOURCE = re.compile(r"/(?:api|apis/(?P<group>[^/]+))/v1/namespaces/(?P<namespace>[^/]+)/(?P<kind>[a-z]+)(?:/(?P<name>[^/]+)(?P<log>/log)?)?")
+KINDS = {(None, "pods"), (None, "secrets")}
 WATCH_STEP_S = 0.02
 
 
 class Fault:
-    """What becomes of the next `count` calls whose "METHOD PATH?QUERY" the pattern is found in: an answer, or, of a watch, half a line and the
-    end, or silence for ever."""
+    """What becomes of the next `count` calls whose "METHOD PATH?QUERY" the pattern is found in: an answer; it is done and the answer is lost;
+    or, of a watch, half a line and the end, or silence for ever."""
 
-    def __init__(self, pattern, status=None, message="", headers=(), count=1, breaks=False, is_silent=False):
+    def __init__(self, pattern, status=None, message="", headers=(), count=1, breaks=False, is_silent=False,
+                 loses_answer=False):
         self.pattern, self.status, self.message, self.headers = re.compile(pattern), status, message, dict(headers)
-        self.count, self.breaks, self.is_silent = count, breaks, is_silent
+        self.count, self.breaks, self.is_silent, self.loses_answer = count, breaks, is_silent, loses_answer
 
 
 class Cluster:
@@ -178,11 +180,15 @@ class Cluster:
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     owner = None
+    loses_answer = False
 
     def log_message(self, *_):
         pass
 
     def answer(self, status, body, headers=()):
+        if self.loses_answer:
+            self.close_connection = True
+            return
         text = json.dumps(body).encode() if not isinstance(body, bytes) else body
         self.send_response(status)
         for name, value in {"Content-Type": "application/json", "Content-Length": len(text), **dict(headers)}.items():
@@ -199,7 +205,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(length)) if length else None
         url = urllib.parse.urlsplit(self.path)
         query = dict(urllib.parse.parse_qsl(url.query))
-        match = POD.fullmatch(url.path)
+        match = RESOURCE.fullmatch(url.path)
         with cluster.lock:
             cluster.calls.append(f"{self.command} {self.path}")
             fault = next((one for one in cluster.faults if one.count > 0 and one.pattern.search(cluster.calls[-1])), None)
@@ -209,10 +215,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             return self.refuse(fault.status, fault.message, fault.headers)
         if cluster.token and self.headers.get("Authorization") != f"Bearer {cluster.token}":
             return self.refuse(401, "Unauthorized")
-        if match is None or match["namespace"] != "serving":
+        if match is None or match["namespace"] != "serving" or (match["group"], match["kind"]) not in KINDS:
             return self.refuse(404, f"{url.path} not found")
         if query.get("watch"):
             return self.watch(query, fault)
+        self.loses_answer = fault is not None and fault.loses_answer
         with cluster.lock:
             self.answer_call(match, query, body)
 
