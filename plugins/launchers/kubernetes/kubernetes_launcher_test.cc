@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "atoll/testing/conformance/launcher.h"
 #include "launchers/kubernetes/testing/launcher_world.h"
 
 namespace atl::launchers {

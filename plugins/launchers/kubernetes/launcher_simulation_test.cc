@@ -50,12 +50,14 @@ class CheckedServers final : public LauncherListener {
   FakeCluster& cluster_;
 };
 
-/// Anything in any order: servers come and go, pods fail, watches break, versions are forgotten, answers are lost, the cluster is away,
-/// the process begins anew.
+/// Anything in any order: servers come and go, pods fail and are killed, watches break, versions are forgotten, answers are lost, calls are
+/// refused for a while, lists have pages, the cluster is away, the process begins anew.
 class Simulation {
  public:
   explicit Simulation(uint64_t seed) : world_(seed), servers_(world_.cluster) {
     world_.cluster.lost_percent = seed % 3 == 0 ? 0 : 20;
+    world_.cluster.refused_percent = seed % 5 == 0 ? 30 : 0;
+    world_.cluster.page_size = seed % 4 == 0 ? 2 : 500;
     world_.cluster.longest_way_ns = seed % 2 == 0 ? kNsPerMs : 3 * kNsPerSecond;
   }
 
@@ -65,7 +67,7 @@ class Simulation {
       world_.executors.run_for(static_cast<int64_t>(random().below(2 * kNsPerSecond)));
     }
     world_.cluster.is_away = world_.cluster.is_full = false;
-    world_.cluster.lost_percent = 0;
+    world_.cluster.lost_percent = world_.cluster.refused_percent = 0;
     for (auto& [id, server] : servers_.servers) end(id, server);
     const bool all_end = world_.wait([&] { return servers_.servers.empty() && world_.cluster.pods.empty(); },
                                      1'200 * kNsPerSecond);
@@ -81,7 +83,7 @@ class Simulation {
 
   void step() {
     FakeCluster& cluster = world_.cluster;
-    switch (random().below(12)) {
+    switch (random().below(14)) {
       case 0:
       case 1:
       case 2: {
@@ -106,9 +108,21 @@ class Simulation {
       case 10:
         cluster.is_full = random().chance(30);
         return;
+      case 11:
+        return cluster.bookmark();
+      case 12:
+        return with_some(cluster.pods, [&](const std::string& name, auto&) { evict(name); });
       default:
         if (random().chance(30)) restart();
     }
+  }
+  /// It is said beforehand, and the pod serves on until it ends.
+  void evict(const std::string& name) {
+    Json status = world_.cluster.pods.at(name)["status"];
+    status["conditions"] = Json::array(
+        {{{"type", "DisruptionTarget"}, {"status", "True"}, {"reason", "PreemptionByScheduler"}}});
+    world_.cluster.change(name, status);
+    if (random().chance(50)) world_.cluster.fail(name, 137, "OOMKilled");
   }
   void end(const std::string& id, CheckedServers::Server& server) {
     server.is_ending = true;

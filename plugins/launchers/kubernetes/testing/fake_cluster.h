@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -38,11 +39,13 @@ class FakeCluster final : public ClusterCalls {
   }
 
   // --- what a test does ---
-  bool is_away = false;       ///< nobody answers; what has come is done
-  bool is_full = false;       ///< no node has room for another pod
-  bool starts_pods = true;    ///< pods run by themselves
-  bool ends_pods = true;      ///< pods that are deleted end by themselves
-  uint32_t lost_percent = 0;  ///< of answers
+  bool is_away = false;          ///< nobody answers; what has come is done
+  bool is_full = false;          ///< no node has room for another pod
+  bool starts_pods = true;       ///< pods run by themselves
+  bool ends_pods = true;         ///< pods that are deleted end by themselves
+  uint32_t lost_percent = 0;     ///< of answers
+  uint32_t refused_percent = 0;  ///< of calls and watches: by what passes
+  size_t page_size = 500;        ///< of lists
   int64_t longest_way_ns = kNsPerMs;
   std::optional<HttpAnswer> refusal;      ///< of the next call that makes something
   std::map<std::string, Json> pods = {};  ///< by name
@@ -87,10 +90,18 @@ class FakeCluster final : public ClusterCalls {
     secrets.erase(name);
     record("DELETED", gone);
   }
-  /// Nobody can watch from an earlier version any more.
+  /// Nobody can watch from an earlier version, or go on with a list, any more.
   void forget_events() {
     oldest_ = ++version_;
     events_.clear();
+    snapshots_.clear();
+    deliver();
+  }
+  /// Tells whoever watches the version, and nothing else.
+  void bookmark() {
+    ++version_;
+    events_.emplace_back(
+        version_, cat(R"({"type":"BOOKMARK","object":{"metadata":{"resourceVersion":")", version_, "\"}}}"));
     deliver();
   }
   void break_watch() {
@@ -102,8 +113,9 @@ class FakeCluster final : public ClusterCalls {
     calls.push_back(cat(call.method, " ", call.path));
     later([this, client = client_, call = std::move(call), done = std::move(done)]() mutable {
       const bool is_lost = is_away || (lost_percent != 0 && executors_.random().below(200) < lost_percent);
-      Result<HttpAnswer> answer =
-          is_lost ? Result<HttpAnswer>(unavailable("nobody is there")) : serve_call(call);
+      Result<HttpAnswer> answer = is_lost         ? Result<HttpAnswer>(unavailable("nobody is there"))
+                                  : refuses_now() ? refuse_for_now()
+                                                  : serve_call(call);
       // Also on the way back: it is done then, and nobody knows.
       if (lost_percent != 0 && executors_.random().below(200) < lost_percent) answer = unavailable("lost");
       later([this, client, done = std::move(done), answer = std::move(answer)]() mutable {
@@ -119,6 +131,9 @@ class FakeCluster final : public ClusterCalls {
     watch_ = Watch{++watches_, static_cast<uint64_t>(std::atoll(std::string(rest).c_str())),
                    std::move(on_event), std::move(done)};
     if (is_away) return end_of_watch(unavailable("nobody is there"));
+    if (refuses_now()) return end_of_watch(refuse_for_now());
+    // As the cluster likes it: at once, or by an event.
+    if (watch_->seen < oldest_ && oldest_ % 2 == 0) return end_of_watch(refuse(410, "too old"));
     deliver();
   }
   void end_watch() override { watch_.reset(); }
@@ -129,6 +144,11 @@ class FakeCluster final : public ClusterCalls {
     uint64_t seen;
     OnEvent on_event;
     Done done;
+  };
+
+  struct Snapshot {
+    std::string version;
+    Json items;
   };
 
   template <class Work>
@@ -175,12 +195,12 @@ class FakeCluster final : public ClusterCalls {
       on_event(std::move(event));
     });
   }
-  void end_of_watch(Status status) {
-    later([this, client = client_, number = watch_->number, status = std::move(status)]() mutable {
-      to_client(client, [this, number, status = std::move(status)]() mutable {
+  void end_of_watch(Result<HttpAnswer> end) {
+    later([this, client = client_, number = watch_->number, end = std::move(end)]() mutable {
+      to_client(client, [this, number, end = std::move(end)]() mutable {
         if (!watch_ || watch_->number != number) return;
         const Done done = std::exchange(watch_, std::nullopt)->done;
-        done(std::move(status));
+        done(std::move(end));
       });
     });
   }
@@ -190,10 +210,19 @@ class FakeCluster final : public ClusterCalls {
     return answer(status, {{"kind", "Status"}, {"code", status}, {"message", message}});
   }
 
+  bool refuses_now() { return refused_percent != 0 && executors_.random().below(100) < refused_percent; }
+  HttpAnswer refuse_for_now() {
+    constexpr int kCodes[] = {401, 429, 500, 503};
+    const int code = kCodes[executors_.random().below(std::size(kCodes))];
+    HttpAnswer answer = refuse(code, "not now");
+    if (code == 429) answer.headers = {"3"};
+    return answer;
+  }
+
   HttpAnswer serve_call(const ApiCall& call) {
     const std::string path = call.path.substr(0, call.path.find('?'));
     if (call.method == "POST") return make(path, parse_json(call.body));
-    if (path.ends_with("/pods")) return list();
+    if (path.ends_with("/pods")) return list(call.path);
     if (path.ends_with("/log")) return {200, log, {""}};
     const std::string name = path.substr(path.rfind('/') + 1);
     const auto pod = pods.find(name);
@@ -240,17 +269,35 @@ class FakeCluster final : public ClusterCalls {
     record("MODIFIED", pod);
     if (ends_pods) later([this, name] { drop(name); });
   }
-  HttpAnswer list() const {
-    Json items = Json::array();
-    for (const auto& [name, pod] : pods) items.push_back(pod);
-    return answer(200, {{"items", std::move(items)}, {"metadata", {{"resourceVersion", cat(version_)}}}});
+  /// A page of the pods as they were when the first page was asked for.
+  HttpAnswer list(const std::string& path) {
+    Snapshot rest{cat(version_), Json::array()};
+    if (const size_t at = path.find("&continue="); at == std::string::npos) {
+      for (const auto& [name, pod] : pods) rest.items.push_back(pod);
+    } else {
+      const auto kept = snapshots_.find(path.substr(at + 10));
+      if (kept == snapshots_.end()) return refuse(410, "the list is too old");
+      rest = kept->second;
+    }
+    Json page = Json::array(), metadata = {{"resourceVersion", rest.version}};
+    while (!rest.items.empty() && page.size() < page_size) {
+      page.push_back(rest.items.front());
+      rest.items.erase(rest.items.begin());
+    }
+    if (!rest.items.empty()) {
+      const std::string name = cat(++lists_);
+      metadata["continue"] = name;
+      snapshots_[name] = std::move(rest);
+    }
+    return answer(200, {{"items", std::move(page)}, {"metadata", std::move(metadata)}});
   }
 
   test::DeterministicExecutors& executors_;
   SerialExecutorPtr network_;
   SerialExecutor* executor_ = nullptr;
   uint64_t client_ = 0, watches_ = 0, version_ = 100, oldest_ = 0;
-  int addresses_ = 0;
+  int addresses_ = 0, lists_ = 0;
+  std::map<std::string, Snapshot> snapshots_;  ///< by what asks for the rest
   std::deque<std::pair<uint64_t, std::string>> events_;
   std::optional<Watch> watch_;
 };

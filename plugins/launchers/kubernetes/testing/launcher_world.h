@@ -5,8 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "atoll/testing/conformance/launcher.h"
+#include "atoll/pools/launcher.h"
 #include "atoll/testing/deterministic_executor.h"
+#include "atoll/testing/fake_clock.h"
 #include "atoll/testing/fake_log.h"
 #include "atoll/testing/temporary_directory.h"
 #include "launchers/kubernetes/kubernetes_launcher.h"
