@@ -123,13 +123,16 @@ def test_pods_serve_are_replaced_and_are_found_again(tmp_path, cluster):
         (tmp_path / "token").write_text("second\n")
         cluster.token = "second"
         assert infer(address, "a") == [[1, 2]]
+        cluster.leases.clear()  # which would run out after some seconds
         pools.start()
         eventually(lambda: pools.lease(lease)["state"] == "ACTIVE", WAIT_S)
         assert cluster.running() == [name] and pools.lease(lease)["address"] == address
         pools.release(lease)
         pools.call("DELETE", "/v2/pools/fraud")
         eventually(lambda: cluster.pods == {} and cluster.secrets == {}, WAIT_S)
-        assert rights() == used_rights(cluster)
+    # Its lease is left to the next one.
+    assert [lease["spec"]["holderIdentity"] for lease in cluster.leases.values()] == [""]
+    assert rights() == used_rights(cluster)
 
 
 def test_an_api_server_in_trouble_loses_nothing(tmp_path, cluster):
@@ -204,6 +207,21 @@ echo '{{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential
     asked = [json.loads(line) for line in (tmp_path / "asked").read_text().splitlines()]
     assert len(asked) == 2
     assert asked[0]["spec"] == {"cluster": {"server": cluster.url}, "interactive": False}
+
+
+def test_a_second_keeper_waits_for_the_first_one(tmp_path, cluster):
+    (tmp_path / "servers").mkdir()
+    (tmp_path / "servers" / "keeper").write_text("0" * 32)
+    cluster.write_lease({"metadata": {"name": "atoll-" + "0" * 32}, "spec": {"holderIdentity": "first", "leaseDurationSeconds": 3600}})
+    with kept(tmp_path, cluster, "plugin.launcher.keeper_lease=true") as pools:
+        pools.create(min_instances=1)
+        pools.server.wait_logged("'first' keeps these pods")
+        with cluster.lock:
+            assert cluster.pods == {} and not any(line.startswith("POST") for line in cluster.calls)
+            cluster.leases.clear()
+        eventually(lambda: len(cluster.running()) == 1, WAIT_S)
+        pools.call("DELETE", "/v2/pools/fraud?force=true")
+        eventually(lambda: cluster.pods == {}, WAIT_S)
 
 
 def test_a_watch_that_dies_without_a_word_is_begun_anew(tmp_path, cluster):

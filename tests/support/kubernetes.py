@@ -16,7 +16,7 @@ import urllib.parse
 from .server import BUILD
 
 RESOURCE = re.compile(r"/(?:api|apis/(?P<group>[^/]+))/v1/namespaces/(?P<namespace>[^/]+)/(?P<kind>[a-z]+)(?:/(?P<name>[^/]+)(?P<log>/log)?)?")
-KINDS = {(None, "pods"), (None, "secrets")}
+KINDS = {(None, "pods"), (None, "secrets"), ("coordination.k8s.io", "leases")}
 WATCH_STEP_S = 0.02
 
 
@@ -39,7 +39,7 @@ class Cluster:
         self.scheme = "https" if pki else "http"
         self.folder.mkdir()
         self.lock = threading.RLock()
-        self.pods, self.secrets, self.processes, self.events = {}, {}, {}, []
+        self.pods, self.secrets, self.leases, self.processes, self.events = {}, {}, {}, {}, []
         self.version, self.oldest, self.addresses = 100, 100, 0
         self.calls, self.faults, self.pods_max, self.token = [], [], 100, None
         self.changed = threading.Condition(self.lock)
@@ -118,6 +118,11 @@ class Cluster:
             self.record("MODIFIED", pod)
         else:
             self.start(pod)
+
+    def write_lease(self, lease):
+        self.version += 1
+        lease["metadata"]["resourceVersion"] = str(self.version)
+        self.leases[lease["metadata"]["name"]] = lease
 
     def waits(self, pod, reason, message):
         pod["status"]["containerStatuses"] = [{"name": "server", "state": {"waiting": {"reason": reason, "message": message}}}]
@@ -223,17 +228,19 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         with cluster.lock:
             self.answer_call(match, query, body)
 
-    do_GET = do_POST = do_DELETE = do
+    do_GET = do_POST = do_PUT = do_DELETE = do
 
     def answer_call(self, match, query, body):
         cluster = self.owner
-        objects = cluster.pods if match["kind"] == "pods" else cluster.secrets
+        objects = getattr(cluster, match["kind"])
         name = match["name"] or (body or {}).get("metadata", {}).get("name")
         if self.command == "POST":
             if name in objects:
                 return self.refuse(409, f'{match["kind"]} "{name}" already exists')
             if match["kind"] == "pods":
                 cluster.add(body)
+            elif match["kind"] == "leases":
+                cluster.write_lease(body)
             else:
                 objects[name] = body
                 if name in cluster.pods and name not in cluster.processes and len(cluster.pods) <= cluster.pods_max:
@@ -246,6 +253,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if match["log"]:
             lines = (cluster.folder / f"{name}.log").read_bytes().splitlines(True)
             return self.answer(200, b"".join(lines[-int(query["tailLines"]):]))
+        if self.command == "PUT":
+            if body["metadata"]["resourceVersion"] != objects[name]["metadata"]["resourceVersion"]:
+                return self.refuse(409, "the object has been modified")
+            cluster.write_lease(body)
+            return self.answer(200, body)
         if self.command == "DELETE":
             uid = body.get("preconditions", {}).get("uid")
             if uid not in (None, objects[name]["metadata"]["uid"]):

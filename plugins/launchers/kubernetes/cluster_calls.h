@@ -17,6 +17,7 @@ struct ApiCall {
   std::string path;  ///< with the query: "/api/v1/..."
   std::string body = {};
   size_t answer_bytes_max = size_t{64} << 20;
+  int64_t timeout_ns = 0;  ///< shorter than that of all calls; 0: that
 };
 
 /// All functions are called, and call back, on one executor. Once stop() was called nothing is called back any more.

@@ -1,5 +1,6 @@
 #include "launchers/kubernetes/http_cluster_calls.h"
 
+#include <algorithm>
 #include <future>
 #include <utility>
 #include <vector>
@@ -63,7 +64,7 @@ void HttpClusterCalls::send(ApiCall call, bool may_repeat, Done done) {
 
 void HttpClusterCalls::send_with_credential(ApiCall call, bool may_repeat, Done done) {
   HttpRequest request = request_of(call);
-  request.timeout_ns = timeout_ns_;
+  request.timeout_ns = call.timeout_ns == 0 ? timeout_ns_ : std::min(call.timeout_ns, timeout_ns_);
   client_.call(std::move(request), [this, call = std::move(call), may_repeat, shown = login_.number(),
                                     done = std::move(done)](Result<HttpAnswer> answer) mutable {
     post([this, call = std::move(call), may_repeat, shown, done = std::move(done),

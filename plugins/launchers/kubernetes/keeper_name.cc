@@ -21,13 +21,6 @@ namespace {
 
 constexpr size_t kNameBytes = 32;
 
-std::string random_name() {
-  std::random_device random;
-  std::array<uint8_t, kNameBytes / 2> bytes{};
-  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
-  return hex(bytes);
-}
-
 /// Errors: INVALID_ARGUMENT.
 Status write_synced(const std::string& path, const std::string& text) {
   const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
@@ -38,6 +31,13 @@ Status write_synced(const std::string& path, const std::string& text) {
 }
 
 }  // namespace
+
+std::string random_name() {
+  std::random_device random;
+  std::array<uint8_t, kNameBytes / 2> bytes{};
+  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
+  return hex(bytes);
+}
 
 Result<std::string> keeper_name(const std::string& folder) {
   std::error_code error;

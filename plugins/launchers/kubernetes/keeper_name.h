@@ -11,4 +11,7 @@ namespace atl::launchers {
 /// Errors: INVALID_ARGUMENT the folder or the file cannot be used.
 Result<std::string> keeper_name(const std::string& folder);
 
+/// 32 random hexadecimal digits.
+std::string random_name();
+
 }  // namespace atl::launchers

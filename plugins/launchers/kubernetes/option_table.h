@@ -23,6 +23,10 @@ inline constexpr OptionTable kKubernetesOptions{
         .help("File that 'kubectl config view --raw -o json' has printed; its current context is used."),
     option_string("namespace", "")
         .help("Namespace of the pods. Empty: that of the kubeconfig's context or of this pod, or 'default'."),
+    option_bool("keeper_lease", false)
+        .help(
+            "Pods are made and ended only while this process holds a Lease of the namespace, so that of several processes with one "
+            "state_directory one does it. It needs the rights to get, create and update leases."),
     option_string("image").required().help("Image of the pods' servers; it has a user other than root."),
     option_string_map("images").help("Images by runtime, for those that have another one."),
     option_string_map("runtimes")

@@ -104,6 +104,7 @@ Result<KubernetesSettings> KubernetesSettings::read(const Options& options) {
                               "', expected one of 'runtimes' and the name of its image");
   }
   settings.shared_memory = options.get_bool("shared_memory");
+  settings.keeper_lease = options.get_bool("keeper_lease");
   settings.queue_timeout_ns = options.get_duration_ns("queue_timeout");
   settings.call_timeout_ns = options.get_duration_ns("call_timeout");
   settings.watch_silence_ns = options.get_duration_ns("watch_silence");

@@ -21,6 +21,7 @@ struct KubernetesSettings {
   std::map<std::string, InstanceCommand> runtimes;
   std::string default_runtime;
   bool shared_memory = false;  ///< clients of servers may register regions
+  bool keeper_lease = false;   ///< pods are made and ended by whoever holds a lease
   int64_t queue_timeout_ns = 0;
   int64_t call_timeout_ns = 0;
   int64_t watch_silence_ns = 0;
