@@ -1,10 +1,12 @@
 """A real browser, for the console."""
 
+import base64
 import json
+import pathlib
 
 import pytest
 from selenium import webdriver
-from support.console_world import WAIT_S, World
+from support.console_world import PICTURED, PICTURES, WAIT_S, World
 from support.waiting import eventually
 
 
@@ -70,6 +72,17 @@ def assert_quiet():
         assert [url for url in urls if not url.startswith((f"{origin}/", "data:"))] == []
         return len(urls)
     return check
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    """Keeps a picture of what a page shows. With ATOLL_PICTURES=docs/console in the environment, those of docs/console.md are made anew."""
+    def take(page, name, scheme="light"):
+        assert page.save_screenshot(str(tmp_path / f"{name}-{scheme}.png"))
+        if PICTURES and scheme == "light" and name in PICTURED:
+            data = page.execute_cdp_cmd("Page.captureScreenshot", {"format": "webp", "quality": 60})["data"]
+            (pathlib.Path(PICTURES) / f"{name}.webp").write_bytes(base64.b64decode(data))
+    return take
 
 
 @pytest.fixture(scope="module")

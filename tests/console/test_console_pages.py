@@ -13,7 +13,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 from support.addresses import free_addresses
-from support.console_world import HOSTILE, POLL_S, WAIT_S, write_hostile
+from support.console_world import HOSTILE, PICTURED, POLL_S, WAIT_S, write_hostile
 from support.models import identity_config, tensor_config, write_model
 from support.server import DEFAULT_MANIFEST, ROOT, Server
 from support.waiting import eventually
@@ -75,16 +75,18 @@ def model_place(name):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_in_both_schemes(open_browser, assert_quiet, assert_accessible, server, scheme, tmp_path):
+def test_every_page_in_both_schemes(open_browser, assert_quiet, assert_accessible, server, scheme, pictures):
     page = open_browser(scheme)
     backgrounds = {"light": "rgba(255, 255, 255, 1)", "dark": "rgba(13, 17, 23, 1)"}
     for place, text in [("/overview", "Models by state"), ("/models", "echo"), (model_place("echo"), "INPUT0"), ("/ensembles", "chat"),
-                        ("/ensemble/chat/1", "Takes"), ("/plugins", "frontends/console"), ("/timeline", "The server is up"), ("/log", "log_info"), ("/trace", "trace_level")]:
+                        ("/ensemble/chat/1", "Takes"), ("/plugins", "frontends/console"), ("/waiting", "No request waits"), ("/sequences", "No model has had"),
+                        ("/tenants", "No tenant has"), ("/pools", "keeps no pools"), ("/lines", "standard error"), ("/timeline", "The server is up"), ("/log", "log_info"), ("/trace", "trace_level")]:
         go(page, server, place)
         wait_text(page, text)
         body = page.find_element(By.TAG_NAME, "body")
         assert body.value_of_css_property("background-color") == backgrounds[scheme]
-        assert page.save_screenshot(str(tmp_path / f"{place.split('/')[1]}-{scheme}.png"))
+        name = place.split("/")[1]
+        pictures(page, name if name in ("model", "ensemble") else f"any-{name}", scheme)
         if scheme == "light":  # only the palettes differ, which have a test of their own
             assert_accessible(page)
     assert assert_quiet(page, f"http://{server.http_address}") > 10
@@ -95,7 +97,7 @@ def test_every_page_in_both_schemes(open_browser, assert_quiet, assert_accessibl
             assert_accessible(page)
 
 
-def test_the_overview_counts_while_it_is_looked_at(open_browser, assert_quiet, server):
+def test_the_overview_counts_while_it_is_looked_at(open_browser, assert_quiet, server, pictures):
     page = open_browser()
     go(page, server, "/overview")
     wait_text(page, "Requests that succeeded")
@@ -107,6 +109,7 @@ def test_the_overview_counts_while_it_is_looked_at(open_browser, assert_quiet, s
     before = counted()
     infer(server)
     WebDriverWait(page, WAIT_S, POLL_S).until(lambda page: counted() == before + 1)
+    pictures(page, "overview")
     # The figures of a chart are in a table, too.
     page.find_element(By.CSS_SELECTOR, ".charts summary").click()
     WebDriverWait(page, WAIT_S, POLL_S).until(lambda page: len(page.find_elements(By.CSS_SELECTOR, ".charts details[open] tbody tr")) >= 2)
@@ -207,7 +210,7 @@ def test_where_nobody_is_known_the_page_only_reads(open_browser, assert_quiet, s
             wait_text(page, "the console only reads")
     assert page.find_elements(By.CSS_SELECTOR, "#view form input") == []
     # The calls of the V2 protocol are what they were; the console has none that acts.
-    assert json.loads(ask(server, "/v2/console/caller")[2]) == {"name": "", "tenant": "", "may_act": False}
+    assert json.loads(ask(server, "/v2/console/caller")[2]) == {"name": "", "tenant": "", "may_act": False, "pools": False}
     assert not any(model["may_control"] for model in json.loads(ask(server, "/v2/console/models?limit=1000")[2])["models"])
     for path in ("overview", "models", "history", "timeline", "ensembles", "plugins", "caller"):
         assert ask(server, f"/v2/console/{path}", method="POST", data=b"{}")[0] == 405
@@ -247,7 +250,8 @@ def test_names_of_models_are_texts(open_browser, assert_quiet, server, name):
 # --- the calls ---
 
 @pytest.mark.parametrize("path", ["/console/", "/console/app.js", "/v2/console/overview", "/v2/console/models", "/v2/console/history",
-                                  "/v2/console/timeline", "/v2/console/ensembles", "/v2/console/plugins", "/v2/console/caller"])
+                                  "/v2/console/timeline", "/v2/console/ensembles", "/v2/console/plugins", "/v2/console/caller",
+                                  "/v2/console/tenants", "/v2/console/sequences", "/v2/console/waiting", "/v2/console/log"])
 def test_forged_hosts_and_origins_are_refused(server, path):
     port = server.http_address.rsplit(":", 1)[1]
     for headers in ({"Host": f"evil.example:{port}"}, {"Origin": "http://evil.example"}, {"Origin": "null"},
@@ -296,3 +300,9 @@ def test_the_whole_page_is_small(server):
     assert {"index.html", "app.js", "uPlot.iife.min.js"} <= set(files)
     sizes = {name: len(ask(server, f"/console/{name}")[2].encode()) for name in files}
     assert all(sizes.values()) and sum(sizes.values()) < 150_000, sizes
+
+
+def test_the_manual_has_the_pictures_that_are_made():
+    manual = (ROOT / "docs" / "console.md").read_text()
+    assert set(re.findall(r"\]\(console/(\w+)\.webp\)", manual)) == set(PICTURED)
+    assert {path.name for path in (ROOT / "docs" / "console").iterdir()} == {f"{name}.webp" for name in PICTURED}

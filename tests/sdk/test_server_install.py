@@ -32,7 +32,7 @@ def test_it_is_the_server_and_its_plugins_and_nothing_of_the_tests(server_prefix
               "lib/atoll/python/libatoll_worker_cpus.so", ENGINE} | {
         f"lib/atoll/python/{path.relative_to(workers)}" for path in workers.rglob("*.py")}
     programs = {f"bin/{name}" for name in ("atoll", "atoll-config", "atoll-demo", "atoll-serve", "atollctl", "tritonserver")}
-    documents = {f"share/doc/atoll/{path.relative_to(ROOT)}" for pattern in ("docs/*.md", "docs/*.svg", "plugins/**/README.md")
+    documents = {f"share/doc/atoll/{path.relative_to(ROOT)}" for pattern in ("docs/*.md", "docs/*.svg", "docs/console/*.webp", "plugins/**/README.md")
                  for path in ROOT.glob(pattern)}
     assert installed == plugins | libraries | opened | programs | documents | {"etc/atoll/atoll.toml", "etc/atoll/pools.toml",
                                                      "share/atoll/pools.proto", "share/doc/atoll/LICENSE"}

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import re
 
 from support.identities import Keys
@@ -11,9 +12,15 @@ from support.server import DEFAULT_MANIFEST, Server
 WAIT_S = 60
 POLL_S = 0.1  # of a browser that is waited for
 OWN = {"x-atoll-console": "1"}
+# The folder in which pictures for people are made anew; None: no picture is.
+PICTURES = os.environ.get("ATOLL_PICTURES")
+# What docs/console.md shows.
+PICTURED = ("overview", "model", "ensemble", "waiting", "tenants", "pools", "lines")
 # Names of models that mean harm.
 MARKUP = "<img src=x onerror=window.harmed=1>"
 SHELL = "it's $(touch harmed) `x`"
+# In pictures a name that reads better.
+SHOWN = "licences" if PICTURES else MARKUP
 LONG = "n" * 255
 RIGHT_TO_LEFT = "\u202eנמוך"
 HOSTILE = [MARKUP, SHELL, LONG, RIGHT_TO_LEFT]

@@ -18,6 +18,23 @@ void write_family(const std::deque<TenantCounts>& all, std::string_view name, st
   }
 }
 
+void write_limits(const std::deque<TenantCounts>& counts, MetricSink& sink) noexcept {
+  write_family(
+      counts, "atoll_admission_weight", "Share of the server's slots that a tenant has beside others.",
+      MetricKind::kGauge, [](const TenantCounts& one) { return static_cast<double>(one.quota.weight); },
+      sink);
+  write_family(
+      counts, "atoll_admission_concurrency_limit",
+      "Most requests of a tenant that run at a time; 0: no limit.", MetricKind::kGauge,
+      [](const TenantCounts& one) { return static_cast<double>(one.quota.concurrency); }, sink);
+  write_family(
+      counts, "atoll_admission_rate_limit", "Most requests of a tenant in a second; 0: no limit.",
+      MetricKind::kGauge, [](const TenantCounts& one) { return one.quota.rate; }, sink);
+  write_family(
+      counts, "atoll_admission_queue_limit", "Most requests of a tenant that wait for their turn.",
+      MetricKind::kGauge, [](const TenantCounts& one) { return static_cast<double>(one.quota.queue); }, sink);
+}
+
 }  // namespace
 
 void write_metrics(const std::deque<TenantCounts>& counts, bool overloaded, MetricSink& sink) noexcept {
@@ -40,6 +57,7 @@ void write_metrics(const std::deque<TenantCounts>& counts, bool overloaded, Metr
   write_family(
       counts, "atoll_admission_waiting", "Requests that wait for their turn.", MetricKind::kGauge,
       [](const TenantCounts& one) { return static_cast<double>(one.waiting); }, sink);
+  write_limits(counts, sink);
   sink.family("atoll_admission_refused_total", "Requests that were not admitted.", MetricKind::kCounter);
   for (const TenantCounts& one : counts) {
     for (size_t reason = 0; reason < kReasons; ++reason) {

@@ -9,6 +9,7 @@
 #include "admission/quotas/request_gate.h"
 #include "admission/quotas/settings.h"
 #include "atoll/core/options_follower.h"
+#include "atoll/request/queue_metrics.h"
 
 namespace atl::quotas {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 /// Threads that resume requests that waited: enough not to be in the way of models that run on them.
 constexpr uint32_t kResumeThreadsMax = 4;
 
-class QuotasPlugin final : public Plugin, public MetricSource, public OptionsFollower {
+class QuotasPlugin final : public Plugin, public MetricSource, public QueueMetrics, public OptionsFollower {
  public:
   explicit QuotasPlugin(Host& host) : host_(host) {}
 
@@ -98,7 +99,7 @@ ATOLL_PLUGIN(
      .help = "Lets requests run as far as the quotas of their tenants and the load of the server allow.",
      .flags = ATOLL_PLUGIN_SINGLETON,
      .provides = {provide<RequestAdmission, &QuotasPlugin::request_admission>(), provide<MetricSource>(),
-                  provide<OptionsFollower>()},
+                  provide<QueueMetrics>(), provide<OptionsFollower>()},
      .options = kOptions,
      .check = &check_options});
 

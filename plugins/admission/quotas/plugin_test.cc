@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "atoll/core/metrics.h"
+#include "atoll/request/queue_metrics.h"
 #include "atoll/request/request_admission.h"
 #include "atoll/testing/plugin_runner.h"
 
@@ -13,6 +14,7 @@ TEST(QuotasPlugin, ProvidesAdmissionAndMetrics) {
   Status status = plugin.create_and_start();
   ASSERT_TRUE(status.ok()) << status.text();
   EXPECT_NE(plugin.query<MetricSource>(), nullptr);
+  EXPECT_NE(plugin.query<QueueMetrics>(), nullptr);
   ASSERT_NE(plugin.query<RequestAdmission>(), nullptr);
   EXPECT_FALSE(plugin.query<RequestAdmission>()->active()) << "off by default";
 }

@@ -205,7 +205,12 @@ TEST(RequestGate, CountsWhatItDoesWithBoundedLabels) {
   EXPECT_EQ(values["atoll_admission_requests_total{tenant=default}"], 1);
   EXPECT_EQ(values["atoll_admission_refused_total{tenant=default,reason=rate}"], 39);
   EXPECT_EQ(values["atoll_admission_overloaded"], 0);
-  EXPECT_EQ(values.size(), 3U * (5 + kReasons) + 1);
+  EXPECT_EQ(values["atoll_admission_weight{tenant=a}"], 1);
+  EXPECT_EQ(values["atoll_admission_concurrency_limit{tenant=a}"], 1);
+  EXPECT_EQ(values["atoll_admission_queue_limit{tenant=a}"], 1);
+  EXPECT_EQ(values["atoll_admission_rate_limit{tenant=a}"], 0);
+  EXPECT_EQ(values["atoll_admission_rate_limit{tenant=other}"], 1.0 / 3600);
+  EXPECT_EQ(values.size(), 3U * (9 + kReasons) + 1);
 }
 
 test::FakeOptions default_options() {

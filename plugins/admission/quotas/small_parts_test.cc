@@ -114,5 +114,18 @@ TEST(TenantTable, TheOneThatWasAwayTheLongestIsForgotten) {
   EXPECT_EQ(table.find("first", kStart).tag, 7);
 }
 
+TEST(TenantTable, TheQuotasBesideTheCountsFollow) {
+  TenantTable table(settings_with({"a:weight=3", "b:weight=4"}, "weight=2").tenants);
+  const auto weights = [&] {
+    std::string text;
+    for (const TenantCounts& counts : table.counts())
+      text += cat(counts.label, "=", counts.quota.weight, " ");
+    return text;
+  };
+  EXPECT_EQ(weights(), "a=3 b=4 default=2 ");
+  table.follow(settings_with({"a:weight=5"}, "weight=7").tenants);
+  EXPECT_EQ(weights(), "a=5 b=7 default=7 ") << "b is one of the others";
+}
+
 }  // namespace
 }  // namespace atl::quotas

@@ -77,6 +77,7 @@ struct ByDeadline {
 /// Of one tenant, or of all that share a label.
 struct TenantCounts {
   std::string label;
+  Quota quota;  ///< of each tenant with this label
   uint64_t admitted = 0;
   uint64_t waited = 0;  ///< had to wait, whatever came of it
   uint64_t refused[kReasons] = {};

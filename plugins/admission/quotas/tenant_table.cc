@@ -1,6 +1,7 @@
 #include "admission/quotas/tenant_table.h"
 
 #include <iterator>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -17,8 +18,8 @@ TenantTable::TenantTable(TenantSettings settings) : settings_(std::move(settings
   counts_.emplace_back().label = kDefaultTenant;
   default_ = std::make_unique<Tenant>(std::string(kDefaultTenant), settings_.others, counts_.back());
   default_->index = next_index_++;
-  if (!settings_.others_apart) return;
-  other_counts_ = &counts_of(kOtherTenants);
+  if (settings_.others_apart) other_counts_ = &counts_of(kOtherTenants);
+  note_quotas();
 }
 
 /// The row of this label; once there is one it stays.
@@ -43,6 +44,7 @@ void TenantTable::follow(TenantSettings settings) {
   for (const TenantQuota& named : settings_.named) name(named);
   unname();
   std::erase_if(leaving_, [](const auto& tenant) { return tenant->idle(); });
+  note_quotas();
 }
 
 /// A tenant that was named before, or that was one of the others, or has not been there.
@@ -77,6 +79,16 @@ void TenantTable::unname() {
       leaving_.push_back(std::move(entry.tenant));
       at = tenants_.erase(at);
     }
+  }
+}
+
+/// What is shown beside the counts; a tenant that is not named any more has the quota of the others.
+void TenantTable::note_quotas() {
+  std::map<std::string_view, const Quota*> named;
+  for (const TenantQuota& one : settings_.named) named[one.name] = &one.quota;
+  for (TenantCounts& counts : counts_) {
+    const auto found = named.find(counts.label);
+    counts.quota = found == named.end() ? settings_.others : *found->second;
   }
 }
 

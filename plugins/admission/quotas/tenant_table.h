@@ -58,6 +58,7 @@ class TenantTable {
   void add(const TenantQuota& named);
   void name(const TenantQuota& named);
   void unname();
+  void note_quotas();
 
   TenantSettings settings_;
   std::deque<TenantCounts> counts_;

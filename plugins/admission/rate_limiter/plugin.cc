@@ -6,11 +6,12 @@
 
 #include "admission/rate_limiter/rate_limiter.h"
 #include "atoll/core/moved_option.h"
+#include "atoll/request/queue_metrics.h"
 
 namespace atl::admission {
 namespace {
 
-class RateLimiterPlugin final : public Plugin, public MetricSource {
+class RateLimiterPlugin final : public Plugin, public MetricSource, public QueueMetrics {
  public:
   explicit RateLimiterPlugin(Host& host) : host_(host) {}
 
@@ -56,7 +57,7 @@ ATOLL_PLUGIN(RateLimiterPlugin,
               .help = "Lets executions run at the same time as far as their resources reach.",
               .flags = ATOLL_PLUGIN_SINGLETON,
               .provides = {provide<ExecutionAdmission, &RateLimiterPlugin::execution_admission>(),
-                           provide<MetricSource>()},
+                           provide<MetricSource>(), provide<QueueMetrics>()},
               .options = kOptions,
               .check = &check_options});
 

@@ -2,6 +2,7 @@
 
 #include "atoll/core/metrics.h"
 #include "atoll/request/execution_admission.h"
+#include "atoll/request/queue_metrics.h"
 #include "atoll/testing/plugin_runner.h"
 
 namespace atl::admission {
@@ -15,6 +16,7 @@ TEST(RateLimiterPlugin, ProvidesAdmissionAndMetrics) {
   ASSERT_TRUE(status.ok()) << status.text();
   EXPECT_NE(plugin.query<ExecutionAdmission>(), nullptr);
   EXPECT_NE(plugin.query<MetricSource>(), nullptr);
+  EXPECT_NE(plugin.query<QueueMetrics>(), nullptr);
 
   ExecutionDemand demand;
   demand.resources = {{"R1", 3, false}};

@@ -1,6 +1,5 @@
 #include "frontends/console/answer_json.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -14,13 +13,6 @@ namespace {
 
 constexpr uint64_t kMostModels = 1000;
 constexpr uint64_t kMostEnsembles = 1000;
-
-char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool has_part(std::string_view name, std::string_view part) {
-  return std::search(name.begin(), name.end(), part.begin(), part.end(),
-                     [](char a, char b) { return lower(a) == lower(b); }) != name.end();
-}
 
 std::string_view state_of(const ModelIndexEntry& entry) noexcept {
   return entry.state.empty() ? std::string_view("NOT LOADED") : std::string_view(entry.state);
@@ -110,7 +102,7 @@ std::string models_json(const CatalogLook& look, const ModelsQuery& query, const
   uint64_t matching = 0;
   for (const ModelIndexEntry& entry : look.entries) {
     if (!query.state.empty() && state_of(entry) != query.state) continue;
-    if (!has_part(entry.name, query.search)) continue;
+    if (!contains_text(entry.name, query.search)) continue;
     if (identity != nullptr && !identity->may(ApiCategory::kOther, kCategory, entry.name)) continue;
     if (matching >= query.offset && page.size() < query.limit) page.push_back(&entry);
     ++matching;
@@ -156,6 +148,7 @@ std::string caller_json(const ServerFacts& server, const Identity* identity) {
     write_member(json, "name", identity == nullptr ? std::string_view() : identity->name());
     write_member(json, "tenant", identity == nullptr ? std::string_view() : identity->tenant());
     write_member(json, "may_act", server.may_act);
+    write_member(json, "pools", server.has_pools);
   });
 }
 

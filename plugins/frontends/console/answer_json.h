@@ -21,8 +21,9 @@ inline constexpr std::string_view kPageCategory = "console.page";
 struct ServerFacts {
   std::string_view version;
   ProcessStart start;
-  std::string control;   ///< ModelControl::mode(); empty: nothing loads models
-  bool may_act = false;  ///< CallerCheck::may_act() of the call
+  std::string control;     ///< ModelControl::mode(); empty: nothing loads models
+  bool may_act = false;    ///< CallerCheck::may_act() of the call
+  bool has_pools = false;  ///< whether an instance keeps pools
 };
 
 /// Which entries of the list of models are asked for.

@@ -70,6 +70,11 @@ std::string CallerCheck::refusal(const HttpExchange& exchange) const {
       "security/keys and give the permission console.read.");
 }
 
+bool CallerCheck::admits(const HttpExchange& exchange) {
+  const std::vector<std::string_view> ids = header_values(exchange, Viewers::kHeader);
+  return ids.empty() || viewers_.admits(ids.front(), host_.clock().now_ns());
+}
+
 bool CallerCheck::has_identities() const {
   Registry& registry = host_.registry();
   for (const ServiceInfo& info : registry.list(Access::kInterfaceId)) {

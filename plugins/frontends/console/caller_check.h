@@ -9,6 +9,7 @@
 #include "atoll/core/host.h"
 #include "atoll/frontend/http_routes.h"
 #include "atoll/frontend/listeners.h"
+#include "frontends/console/viewers.h"
 
 namespace atl::frontends::console {
 
@@ -35,6 +36,9 @@ class CallerCheck {
   Status open() noexcept { return listeners_.open(); }
   void close() noexcept { listeners_.close(); }
 
+  /// Whether the page that asks has a place among those that are open; scripts have one. [request, in HttpRoutes::handle()]
+  bool admits(const HttpExchange& exchange);
+
   /// Why the request is refused, for its client; empty: it is not. [request, in HttpRoutes::handle()]
   std::string refusal(const HttpExchange& exchange) const;
   /// Whether callers are known, so that the page may do more than look. [any]
@@ -50,6 +54,7 @@ class CallerCheck {
   Host& host_;
   const CallerRules rules_;
   Followed<Listeners> listeners_;
+  Viewers viewers_;
 };
 
 }  // namespace atl::frontends::console

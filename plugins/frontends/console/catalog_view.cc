@@ -72,7 +72,14 @@ Status CatalogView::renew() {
   std::sort(made.entries.begin(), made.entries.end(), comes_before);
   for (const ModelIndexEntry& entry : made.entries)
     ++made.states[entry.state.empty() ? "NOT LOADED" : entry.state];
-  catalog_.visit_statistics([&](const ModelStatistics& one) { made.sums.add(one); });
+  catalog_.visit_statistics([&](const ModelStatistics& one) {
+    made.sums.add(one);
+    if (one.pending > 0) made.pending.push_back({one.name, one.version, one.pending, one.queue});
+  });
+  std::stable_sort(made.pending.begin(), made.pending.end(),
+                   [](const WaitingModel& a, const WaitingModel& b) { return a.pending > b.pending; });
+  made.pending_models = made.pending.size();
+  made.pending.resize(std::min(made.pending.size(), CatalogLook::kMostPending));
   made.took_ns = clock_.now_ns() - made.taken_ns;
   look_ = std::move(made);
   is_taken_ = true;

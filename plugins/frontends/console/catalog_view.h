@@ -24,13 +24,25 @@ struct ModelSums {
 /// Of an entry of the index; -1: it has none.
 int64_t version_number(const std::string& version) noexcept;
 
+/// A version with requests that no instance executes yet.
+struct WaitingModel {
+  std::string name;
+  int64_t version = 0;
+  uint64_t pending = 0;
+  StatisticDuration queue;  ///< of successful requests, since it was loaded
+};
+
 struct CatalogLook {
+  static constexpr size_t kMostPending = 100;
+
   int64_t taken_ns = 0;  ///< when it was begun, by Clock::now_ns()
   int64_t wall_ms = 0;   ///< when it was begun, in milliseconds since 1970
   int64_t took_ns = 0;
   std::vector<ModelIndexEntry> entries;    ///< by name, then by version
   std::map<std::string, uint64_t> states;  ///< how many entries; "NOT LOADED" of those without a state
   ModelSums sums;
+  std::vector<WaitingModel> pending;  ///< those with the most, the most first
+  uint64_t pending_models = 0;        ///< how many there are
 };
 
 struct ModelName {

@@ -5,9 +5,14 @@
 #include <utility>
 
 #include "atoll/core/guarded.h"
+#include "atoll/core/log_control.h"
 #include "atoll/core/stop_executor.h"
+#include "atoll/pools/remote_models.h"
 #include "frontends/common/http/entity_tag.h"
+#include "frontends/console/counts/sequences_json.h"
+#include "frontends/console/counts/tenants_json.h"
 #include "frontends/console/instances/instances_json.h"
+#include "frontends/console/waits/waiting_json.h"
 
 namespace atl::frontends::console {
 namespace {
@@ -20,6 +25,12 @@ constexpr std::string_view kEnsembles = "/v2/console/ensembles";
 constexpr std::string_view kPlugins = "/v2/console/plugins";
 constexpr std::string_view kCaller = "/v2/console/caller";
 constexpr std::string_view kTimeline = "/v2/console/timeline";
+constexpr std::string_view kTenants = "/v2/console/tenants";
+constexpr std::string_view kSequences = "/v2/console/sequences";
+constexpr std::string_view kWaiting = "/v2/console/waiting";
+constexpr std::string_view kLog = "/v2/console/log";
+constexpr std::string_view kCalls[] = {kOverview, kModels,  kHistory,   kTimeline, kEnsembles, kPlugins,
+                                       kCaller,   kTenants, kSequences, kWaiting,  kLog};
 /// Looks for the history may take 1 % of a processor.
 constexpr int64_t kHistoryPause = 100;
 constexpr int64_t kShortestHistoryNs = 50 * kNsPerMs;
@@ -59,6 +70,9 @@ void answer_failure(HttpExchange& exchange, const Status& status) {
   answer_json(exchange, code, error_json(status.message()));
 }
 
+constexpr std::string_view kFull =
+    "As many pages of the console are open as there may be, which is 16. This one goes on within 10 s after one of "
+    "them was closed or hidden.";
 constexpr std::string_view kSeesSome = "This is of all models; the caller may see some.";
 
 bool may_see_all(const Identity* identity) {
@@ -93,6 +107,7 @@ Status ConsoleRoutes::start() {
   catalog_ = std::move(catalog).value();
   slow_ = std::move(slow).value();
   view_.emplace(*catalog_, host_.clock());
+  counts_.emplace(host_.registry(), host_.clock());
   server_ = {host_.server_version(), process_start(host_.clock().wall_ns() / kNsPerMs), {}};
   sampler_.emplace(*catalog_, host_.clock(), ring_);
   if (history_ns_ > 0) slow_->post_at(host_.clock().now_ns() + history_ns_, make_task([this] { sample(); }));
@@ -102,6 +117,7 @@ Status ConsoleRoutes::start() {
 void ConsoleRoutes::stop() {
   stop_executor(slow_);
   sampler_.reset();
+  counts_.reset();
   view_.reset();
   instances_.close();
   recorder_.close();
@@ -113,12 +129,12 @@ void ConsoleRoutes::stop() {
 }
 
 std::vector<HttpRoute> ConsoleRoutes::routes() const noexcept {
-  const std::string category(kCategory), page(kPageCategory);
-  return {{"/console", kHttpGet | kHttpHead, page},      {"/console/*", kHttpGet | kHttpHead, page},
-          {std::string(kOverview), kHttpGet, category},  {std::string(kModels), kHttpGet, category},
-          {std::string(kHistory), kHttpGet, category},   {std::string(kTimeline), kHttpGet, category},
-          {std::string(kEnsembles), kHttpGet, category}, {std::string(kPlugins), kHttpGet, category},
-          {std::string(kCaller), kHttpGet, category}};
+  const std::string page(kPageCategory);
+  std::vector<HttpRoute> routes = {{"/console", kHttpGet | kHttpHead, page},
+                                   {"/console/*", kHttpGet | kHttpHead, page}};
+  for (const std::string_view call : kCalls)
+    routes.push_back({std::string(call), kHttpGet, std::string(kCategory)});
+  return routes;
 }
 
 void ConsoleRoutes::handle(std::string_view route, HttpExchange& exchange) noexcept {
@@ -134,18 +150,25 @@ void ConsoleRoutes::handle(std::string_view route, HttpExchange& exchange) noexc
 
 void ConsoleRoutes::take(std::string_view route, HttpExchange& exchange, Pass pass) {
   const bool is_file = route == "/console" || route == "/console/*";
-  const std::string_view calls[] = {kOverview, kModels, kHistory, kTimeline, kEnsembles, kPlugins, kCaller};
-  if (!is_file && std::find(std::begin(calls), std::end(calls), route) == std::end(calls))
+  if (!is_file && std::find(std::begin(kCalls), std::end(kCalls), route) == std::end(kCalls))
     return answer_json(exchange, 404, error_json("There is no such path."));
   if (const std::string why = callers_.refusal(exchange); !why.empty())
     return answer_json(exchange, 403, error_json(why));
   if (is_file) return answer_file(exchange);
+  if (!callers_.admits(exchange)) return answer_json(exchange, 503, error_json(kFull));
   if (route == kPlugins) return answer_plugins(exchange);
   if (route == kCaller) return answer_json(exchange, 200, caller_json(facts(exchange), exchange.identity()));
   if (route == kOverview)
     return answer_later(exchange, std::move(pass), [this](HttpExchange& to) { answer_overview(to); });
   if (route == kEnsembles)
     return answer_later(exchange, std::move(pass), [this](HttpExchange& to) { answer_ensembles(to); });
+  if (route == kTenants || route == kSequences)
+    return answer_later(exchange, std::move(pass), [this, is_tenants = route == kTenants](HttpExchange& to) {
+      answer_counts(to, is_tenants);
+    });
+  if (route == kWaiting)
+    return answer_later(exchange, std::move(pass), [this](HttpExchange& to) { answer_waiting(to); });
+  if (route == kLog) return answer_asked<LogQuery>(exchange, std::move(pass), &ConsoleRoutes::answer_log);
   if (route == kModels)
     return answer_asked<ModelsQuery>(exchange, std::move(pass), &ConsoleRoutes::answer_models);
   if (route == kTimeline)
@@ -208,6 +231,7 @@ Result<const CatalogLook*> ConsoleRoutes::look() {
 ServerFacts ConsoleRoutes::facts(const HttpExchange& exchange) const {
   ServerFacts facts = server_;
   facts.may_act = callers_.may_act(exchange);
+  facts.has_pools = instances_.has_service(RemoteModels::kInterfaceId);
   if (const auto control = control_.hold()) facts.control = control->mode();
   return facts;
 }
@@ -255,6 +279,26 @@ void ConsoleRoutes::answer_ensembles(HttpExchange& exchange) {
 void ConsoleRoutes::answer_plugins(HttpExchange& exchange) const {
   if (!may_see_all(exchange.identity())) return answer_json(exchange, 403, error_json(kSeesSome));
   answer_json(exchange, 200, instances_json(instances_.view(), server_.start));
+}
+
+void ConsoleRoutes::answer_counts(HttpExchange& exchange, bool is_tenants) {
+  const CountReading& reading = counts_->read();
+  const auto answer = is_tenants ? tenants_json : sequences_json;
+  answer_json(exchange, 200, answer(reading, server_.start, exchange.identity()));
+}
+
+void ConsoleRoutes::answer_waiting(HttpExchange& exchange) {
+  const Result<const CatalogLook*> look = this->look();
+  if (!look.ok()) return answer_failure(exchange, look.status());
+  answer_json(exchange, 200,
+              waiting_json(*look.value(), *catalog_, counts_->read(), server_.start, exchange.identity()));
+}
+
+void ConsoleRoutes::answer_log(HttpExchange& exchange, const LogQuery& query) {
+  if (!may_see_all(exchange.identity())) return answer_json(exchange, 403, error_json(kSeesSome));
+  const Result<Service<LogControl>> log = host_.registry().find<LogControl>();
+  if (!log.ok()) return answer_failure(exchange, log.status());
+  answer_json(exchange, 200, log_json(read_log(log.value()->settings().file, query)));
 }
 
 }  // namespace atl::frontends::console

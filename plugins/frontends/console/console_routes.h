@@ -14,10 +14,12 @@
 #include "frontends/console/answer_json.h"
 #include "frontends/console/caller_check.h"
 #include "frontends/console/catalog_view.h"
+#include "frontends/console/counts/count_reader.h"
 #include "frontends/console/history/history_json.h"
 #include "frontends/console/history/history_ring.h"
 #include "frontends/console/history/history_sampler.h"
 #include "frontends/console/instances/instance_list.h"
+#include "frontends/console/log/log_lines.h"
 #include "frontends/console/page_files.h"
 #include "frontends/console/timeline/timeline_json.h"
 #include "frontends/console/timeline/timeline_recorder.h"
@@ -59,6 +61,10 @@ class ConsoleRoutes final : public HttpRoutes {
   void answer_timeline(HttpExchange& exchange, const TimelineQuery& query);
   void answer_ensembles(HttpExchange& exchange);
   void answer_plugins(HttpExchange& exchange) const;
+  /// What other plugins count. \param is_tenants  false: sequences
+  void answer_counts(HttpExchange& exchange, bool is_tenants);
+  void answer_waiting(HttpExchange& exchange);
+  void answer_log(HttpExchange& exchange, const LogQuery& query);
   /// What all models are like, now or a little earlier. Errors: as CatalogView::look(). [worker]
   Result<const CatalogLook*> look();
   ServerFacts facts(const HttpExchange& exchange) const;
@@ -70,7 +76,8 @@ class ConsoleRoutes final : public HttpRoutes {
   const PageFiles files_;
   CallerCheck callers_;
   Service<ModelCatalog> catalog_;
-  std::optional<CatalogView> view_;  ///< for tasks of slow_
+  std::optional<CatalogView> view_;    ///< for tasks of slow_
+  std::optional<CountReader> counts_;  ///< for tasks of slow_
   HistoryRing ring_;
   std::optional<HistorySampler> sampler_;  ///< for tasks of slow_
   TimelineRing timeline_;

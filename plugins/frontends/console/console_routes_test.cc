@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "atoll/core/file_descriptor.h"
+#include "atoll/core/log_control.h"
 #include "atoll/core/text.h"
 #include "atoll/testing/conformance/http_routes.h"
 #include "atoll/testing/fake_catalog.h"
@@ -68,6 +69,18 @@ class FixedControl final : public ModelControl {
   void unload(std::string, std::vector<ModelControlParameter>, Done) noexcept override {}
 };
 
+/// Goes to no file.
+class FixedLog final : public LogControl {
+ public:
+  virtual ~FixedLog() = default;
+  LogSettings settings() const noexcept override {
+    LogSettings settings;
+    settings.file = "/dev/null";
+    return settings;
+  }
+  Status update(const LogSettings&) noexcept override { return {}; }
+};
+
 using Headers = std::vector<std::pair<std::string, std::string>>;
 const Headers kLocal = {{"Host", "localhost:8000"}};
 
@@ -80,6 +93,7 @@ class ServedConsole final : public HttpRoutesUnderTest {
     host_.registry().publish<ModelCatalog>("models", catalog_);
     if (is_controlled) host_.registry().publish<ModelControl>("control", control_);
     host_.registry().publish<Listeners>("kernel", listener_);
+    host_.registry().publish<LogControl>("kernel", log_);
     EXPECT_TRUE(routes_.start().ok());
   }
   ~ServedConsole() override {
@@ -112,6 +126,7 @@ class ServedConsole final : public HttpRoutesUnderTest {
   FakeHost host_{"console", FakeHost::Threads::kReal};
   FakeModelCatalog catalog_;
   FixedControl control_;
+  FixedLog log_;
   OneListener listener_;
   ConsoleRoutes routes_;
 };
@@ -151,7 +166,8 @@ TEST(ConsoleRoutes, ForgedHostsAndOriginsAreRefused) {
   ServedConsole served;
   for (const char* path :
        {"/console/", "/console/app.js", "/v2/console/overview", "/v2/console/models", "/v2/console/history",
-        "/v2/console/timeline", "/v2/console/ensembles", "/v2/console/plugins", "/v2/console/caller"}) {
+        "/v2/console/timeline", "/v2/console/ensembles", "/v2/console/plugins", "/v2/console/caller",
+        "/v2/console/tenants", "/v2/console/sequences", "/v2/console/waiting", "/v2/console/log"}) {
     const ReceivedHttpReply refused = served.ask(path, {{"Host", "evil.example:8000"}});
     EXPECT_EQ(refused.status, 403) << path;
     EXPECT_NE(refused.body.find("allowed_hosts of [plugin.console]"), std::string::npos) << refused.body;
@@ -245,16 +261,18 @@ TEST(ConsoleRoutes, TheHistoryIsOfAllModelsOrOfOne) {
 
 TEST(ConsoleRoutes, WhoCalls) {
   ServedConsole served;
-  EXPECT_EQ(served.ask("/v2/console/caller").body, R"({"name":"","tenant":"","may_act":false})");
+  EXPECT_EQ(served.ask("/v2/console/caller").body,
+            R"({"name":"","tenant":"","may_act":false,"pools":false})");
   const OneModel one("first");
   EXPECT_EQ(served.ask("/v2/console/caller", kLocal, &one).body,
-            R"({"name":"somebody","tenant":"","may_act":true})");
+            R"({"name":"somebody","tenant":"","may_act":true,"pools":false})");
 }
 
 TEST(ConsoleRoutes, WhatIsOfTheWholeServerIsForThoseWhoSeeAllModels) {
   ServedConsole served;
   const OneModel one("first");
-  EXPECT_EQ(served.ask("/v2/console/plugins", kLocal, &one).status, 403);
+  for (const char* path : {"/v2/console/plugins", "/v2/console/log"})
+    EXPECT_EQ(served.ask(path, kLocal, &one).status, 403) << path;
   EXPECT_EQ(served.ask("/v2/console/timeline", kLocal, &one).status, 200);
   for (const char* wrong : {"since=x", "page=1"})
     EXPECT_EQ(served.ask(cat("/v2/console/timeline?", wrong)).status, 400) << wrong;
@@ -279,6 +297,28 @@ TEST(ConsoleRoutes, EnsemblesAreFoundAmongTheModels) {
   EXPECT_EQ(ensembles(&one), R"("ensembles":[{"name":"pipeline","version":"2"}],"matching":1})");
 }
 
+TEST(ConsoleRoutes, SixteenPagesMayAskAtATime) {
+  ServedConsole served;
+  const auto ask = [&](std::string page) {
+    return served.ask("/v2/console/caller", {{"Host", "localhost"}, {"X-Atoll-Viewer", std::move(page)}});
+  };
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(ask(cat("page", i)).status, 200);
+  const ReceivedHttpReply refused = ask("one more");
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_NE(refused.body.find("As many pages"), std::string::npos) << refused.body;
+  EXPECT_EQ(ask("page7").status, 200);
+  EXPECT_EQ(served.ask("/v2/console/caller").status, 200) << "a script";
+  EXPECT_EQ(served.ask("/console/app.js", {{"Host", "localhost"}, {"X-Atoll-Viewer", "one more"}}).status,
+            200);
+}
+
+TEST(ConsoleRoutes, LogLinesOfWhatIsNoFile) {
+  ServedConsole served;
+  EXPECT_EQ(served.ask("/v2/console/log").body,
+            R"({"source":"","why":"The log's file cannot be read: it is no file","lines":[]})");
+  EXPECT_EQ(served.ask("/v2/console/log?level=loud").status, 400);
+}
+
 std::vector<HttpRoutesCase> cases() {
   const auto get = [](std::string route, std::string path, int status) {
     return HttpRoutesCase{std::move(route), FakeHttpRequest{"GET", std::move(path), {}, kLocal, {}}, status};
@@ -292,7 +332,11 @@ std::vector<HttpRoutesCase> cases() {
           get("/v2/console/timeline", "/v2/console/timeline", 200),
           get("/v2/console/ensembles", "/v2/console/ensembles", 200),
           get("/v2/console/plugins", "/v2/console/plugins", 200),
-          get("/v2/console/caller", "/v2/console/caller", 200)};
+          get("/v2/console/caller", "/v2/console/caller", 200),
+          get("/v2/console/tenants", "/v2/console/tenants", 200),
+          get("/v2/console/sequences", "/v2/console/sequences", 200),
+          get("/v2/console/waiting", "/v2/console/waiting", 200),
+          get("/v2/console/log", "/v2/console/log", 200)};
 }
 
 std::shared_ptr<HttpRoutesUnderTest> make_routes() { return std::make_shared<ServedConsole>(); }

@@ -7,6 +7,16 @@
 #include "atoll/lib/http_request.h"
 
 namespace atl::frontends::console {
+namespace {
+
+char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+}  // namespace
+
+bool contains_text(std::string_view text, std::string_view part) noexcept {
+  return std::search(text.begin(), text.end(), part.begin(), part.end(),
+                     [](char a, char b) { return lower(a) == lower(b); }) != text.end();
+}
 
 std::vector<std::pair<std::string, std::string>> query_parts(std::string_view query) {
   std::vector<std::pair<std::string, std::string>> parts;

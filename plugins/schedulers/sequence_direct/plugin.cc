@@ -18,7 +18,8 @@ ATOLL_PLUGIN(
      .help = "Executes requests of sequences, each sequence in a row of its own of the batches of an "
              "instance, as sequence_batching with direct says.",
      .provides = {provide<SchedulerProvider, &DirectSchedulerPlugin::provider>(),
-                  provide<MetricSource, &DirectSchedulerPlugin::provider>()},
+                  provide<MetricSource, &DirectSchedulerPlugin::provider>(),
+                  provide<QueueMetrics, &DirectSchedulerPlugin::provider>()},
      .needs = {many<Memory>()},
      .options = kSequenceOptions});
 

@@ -18,7 +18,8 @@ ATOLL_PLUGIN(
      .help = "Executes requests of sequences, batched across sequences, as sequence_batching with oldest "
              "says.",
      .provides = {provide<SchedulerProvider, &OldestSchedulerPlugin::provider>(),
-                  provide<MetricSource, &OldestSchedulerPlugin::provider>()},
+                  provide<MetricSource, &OldestSchedulerPlugin::provider>(),
+                  provide<QueueMetrics, &OldestSchedulerPlugin::provider>()},
      .needs = {many<Memory>()},
      .options = kSequenceOptions});
 

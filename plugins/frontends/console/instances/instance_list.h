@@ -53,6 +53,8 @@ class InstanceList {
   void close() noexcept;
 
   InstancesView view() const;
+  /// Whether an instance provides the service.
+  bool has_service(std::string_view interface_id) const;
 
  private:
   template <class Event>

@@ -1,13 +1,12 @@
-// Loads and unloads: POST /v2/repository/models/NAME/load and unload, after a question.
+// Acts: a button, a question, a call, and what came of it.
 import {control} from "./api.js";
 import {element, name} from "./dom.js";
 
-/** Asks whether it is meant. \returns a promise of a yes or no */
-function confirmed(act, model) {
+/** Asks whether it is meant. \param label  of the question, short \param yes  on the button \returns a promise of a yes or no */
+function confirmed(label, yes, question) {
   const button = (text, value) => element("button", {type: "button", value, onclick: () => dialog.close(value)}, text);
-  const dialog = element("dialog", {"aria-label": `${act} a model`},
-    element("p", {}, act === "load" ? "Load the model " : "Take out of service all versions of the model ", name(model), "?"),
-    element("div", {className: "row"}, button(act === "load" ? "Load" : "Unload", "yes"), button("Cancel", "no")));
+  const dialog = element("dialog", {"aria-label": label}, element("p", {}, ...question),
+    element("div", {className: "row"}, button(yes, "yes"), button("Cancel", "no")));
   document.body.append(dialog);
   return new Promise((resolve) => {
     dialog.addEventListener("close", () => {
@@ -18,30 +17,40 @@ function confirmed(act, model) {
   });
 }
 
-/** \param model  an entry of the list \param said  where the outcome is told \param done  called when it is over */
+/**
+ * \param text  on the button; `of` names the subject, `question` is a list of texts and elements
+ * \param ask   makes the call
+ * \param said  where the outcome is told \param done  called when it is over
+ */
+export function actButton({text, of, key, question, ask, said, signal, done}) {
+  const act = text.split(" ")[0].toLowerCase();
+  const made = element("button", {type: "button", className: "act", "aria-label": `${text} ${of}`}, text);
+  made.dataset.key = key;
+  made.addEventListener("click", async () => {
+    if (!await confirmed(`${act} ${of}`, text.split(" ")[0], question)) return;
+    said.className = "";
+    said.replaceChildren(`${act} of `, name(of), " …");
+    made.disabled = true;
+    try {
+      await ask();
+      said.replaceChildren(`${act} of `, name(of), ": done");
+    } catch (error) {
+      if (signal.aborted) return;
+      said.className = "error";
+      said.replaceChildren(`${act} of `, name(of), `: ${error.message}`);
+    }
+    made.disabled = false;
+    done();
+  });
+  return made;
+}
+
+/** Loads and unloads: POST /v2/repository/models/NAME/load and unload. \param model  an entry of the list */
 export function actButtons(model, said, signal, done) {
-  const button = (act, text) => {
-    const made = element("button", {type: "button", className: "act", "aria-label": `${text} ${model.name}`}, text);
-    made.dataset.key = `${act} ${model.name} ${model.version}`;
-    made.addEventListener("click", async () => {
-      if (!await confirmed(act, model.name)) return;
-      said.className = "";
-      said.replaceChildren(`${act} of `, name(model.name), " …");
-      made.disabled = true;
-      try {
-        await control(act, model.name, signal);
-        said.replaceChildren(`${act} of `, name(model.name), ": done");
-      } catch (error) {
-        if (signal.aborted) return;
-        said.className = "error";
-        said.replaceChildren(`${act} of `, name(model.name), `: ${error.message}`);
-      }
-      made.disabled = false;
-      done();
-    });
-    return made;
-  };
+  const button = (act, text, question) => actButton({
+    text, of: model.name, key: `${act} ${model.name} ${model.version}`, question: [question, name(model.name), "?"],
+    ask: () => control(act, model.name, signal), said, signal, done});
   const isServing = model.state === "READY" || model.state === "LOADING";
-  return element("span", {className: "acts"}, button("load", isServing ? "Load again" : "Load"),
-    ...(isServing ? [button("unload", "Unload")] : []));
+  return element("span", {className: "acts"}, button("load", isServing ? "Load again" : "Load", "Load the model "),
+    ...(isServing ? [button("unload", "Unload", "Take out of service all versions of the model ")] : []));
 }

@@ -1,7 +1,10 @@
 // Calls of the server, and asking again and again. Nothing here but calls that docs/console.md names.
 
-/** Pages of other sites cannot send it: their browser asks the server first, which allows nothing. */
-const OWN = {"x-atoll-console": "1"};
+/**
+ * Pages of other sites cannot send these: their browser asks the server first, which allows nothing. The second one tells this page
+ * from others that are open, for as long as it is.
+ */
+const OWN = {"x-atoll-console": "1", "x-atoll-viewer": [...crypto.getRandomValues(new Uint8Array(12))].map((byte) => byte.toString(16).padStart(2, "0")).join("")};
 
 async function call(path, options) {
   const reply = await fetch(path, {cache: "no-store", credentials: "same-origin", ...options, headers: {...OWN, ...options.headers}});
@@ -20,6 +23,8 @@ export const get = (path, signal) => call(path, {signal});
 
 export const post = (path, body, signal) =>
   call(path, {method: "POST", body: JSON.stringify(body), headers: {"content-type": "application/json"}, signal});
+
+export const remove = (path, signal) => call(path, {method: "DELETE", signal});
 
 /** Whether the server knows who calls. Where it does not, nothing is shown that changes or uses anything. */
 export async function mayAct(signal) {

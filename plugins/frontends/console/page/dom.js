@@ -35,6 +35,14 @@ export function table(caption, heads, rows) {
 export const readsOnly = () => element("p", {className: "note"},
   "The server does not know who calls, so the console only reads. With a source of identities, such as security/keys, it acts, too.");
 
+/** A part of a whole as a bar, and in words. \param most  0: it has no limit */
+export const share = (value, most, words) => element("span", {className: "share"},
+  ...(most > 0 ? [element("meter", {max: most, value: Math.min(value, most), "aria-label": words}), " "] : []), words);
+
+/** A link to the page of a version of a model. */
+export const modelLink = (model, version) =>
+  element("a", {href: `#/model/${encodeURIComponent(model)}/${encodeURIComponent(version)}`}, name(model));
+
 /** A list of named figures. */
 export const cards = (pairs) => element("dl", {className: "cards"},
   ...pairs.map(([title, value]) => element("div", {className: "card"}, element("dt", {}, title), element("dd", {}, value))));

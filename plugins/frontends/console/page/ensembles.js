@@ -2,7 +2,7 @@
 import {get, poll} from "./api.js";
 import {element, name, number, table} from "./dom.js";
 
-const EVERY_MS = 10000;
+const EVERY_MS = 5000;
 
 export function show(view, signal, status) {
   const list = element("div", {});

@@ -13,6 +13,7 @@
 #include "atoll/core/metrics.h"
 #include "atoll/core/option_table.h"
 #include "atoll/core/plugin.h"
+#include "atoll/request/queue_metrics.h"
 #include "atoll/request/scheduler.h"
 #include "schedulers/common/instances/answer_thread.h"
 #include "schedulers/common/sequence/sequence_scheduler.h"
@@ -52,7 +53,7 @@ struct SequenceProviderSettings {
 SequenceProviderSettings sequence_provider_settings(Host& host, StateMemory& state_memory);
 
 /// Services "atoll.scheduler/1" and "atoll.metric_source/1" of a strategy.
-class SequenceProvider : public SchedulerProvider, public MetricSource {
+class SequenceProvider : public SchedulerProvider, public MetricSource, public QueueMetrics {
  public:
   SequenceProvider(std::string_view kind, const SequenceProviderSettings& settings) noexcept
       : kind_(kind), settings_(settings) {}
