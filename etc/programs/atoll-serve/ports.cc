@@ -5,9 +5,9 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <random>
 #include <set>
 #include <utility>
 
@@ -118,10 +118,8 @@ class Choice {
   }
 
   /// One that Linux gives no connection by itself, so that nobody takes it before the server listens there.
-  uint16_t quiet_port() { return static_cast<uint16_t>(quiet_ports_(random_)); }
+  static uint16_t quiet_port() { return static_cast<uint16_t>(20'000 + ::arc4random_uniform(12'768)); }
 
-  std::random_device random_;
-  std::uniform_int_distribution<int> quiet_ports_{20'000, 32'767};
   std::set<uint16_t> taken_;                          // no endpoint is given one of these
   std::set<std::pair<std::string, uint16_t>> asked_;  // two addresses may have one port
   std::vector<std::string> lines_;
