@@ -12,8 +12,10 @@ constexpr int64_t kShortestReadingNs = kNsPerSecond;
 /// A reading may take 1 % of a processor.
 constexpr int64_t kReadingPause = 100;
 
-constexpr std::string_view kWantedFamilies[] = {"atoll_admission_", "atoll_rate_limiter_resource_copies",
-                                                "atoll_rate_limiter_waiting_instances", "atoll_sequence"};
+constexpr std::string_view kOwnPrefix = "atoll_";
+/// What the names of the families begin with that are kept, behind the prefix.
+constexpr std::string_view kWantedFamilies[] = {"admission_", "rate_limiter_resource_copies",
+                                                "rate_limiter_waiting_instances", "sequence"};
 
 /// Keeps the samples of the families that are wanted.
 class KeptSamples final : public MetricSink {
@@ -22,9 +24,12 @@ class KeptSamples final : public MetricSink {
 
   void family(std::string_view name, std::string_view, MetricKind kind) noexcept override {
     current_ = nullptr;
-    const bool is_wanted = kind != MetricKind::kHistogram &&
-                           std::any_of(std::begin(kWantedFamilies), std::end(kWantedFamilies),
-                                       [&](std::string_view prefix) { return name.starts_with(prefix); });
+    const bool is_own = kind != MetricKind::kHistogram && name.starts_with(kOwnPrefix);
+    const bool is_wanted =
+        is_own && std::any_of(std::begin(kWantedFamilies), std::end(kWantedFamilies),
+                              [own = name.substr(kOwnPrefix.size())](std::string_view beginning) {
+                                return own.starts_with(beginning);
+                              });
     if (is_wanted) current_ = &reading_.families[std::string(name)];
   }
   void sample(std::span<const MetricLabel> labels, double value) noexcept override {
