@@ -1,13 +1,12 @@
 #include "launchers/kubernetes/exec_credential.h"
 
 #include <algorithm>
-#include <charconv>
-#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <utility>
 
 #include "atoll/core/clock.h"
+#include "atoll/lib/rfc3339.h"
 #include "atoll/lib/running_program.h"
 #include "launchers/common/server_environment.h"
 #include "launchers/kubernetes/cluster_access.h"
@@ -21,6 +20,8 @@ constexpr const char* kInfoVariable = "KUBERNETES_EXEC_INFO";
 /// Credentials have a few thousand bytes.
 constexpr size_t kOutputBytesMax = size_t{1} << 20, kErrorBytesMax = size_t{4} << 10;
 constexpr int64_t kStepNs = 100 * kNsPerMs;
+/// The last second of the year 2200: what comes long after it does not fit into nanoseconds.
+constexpr int64_t kLatestS = 7'289'654'399;
 
 /// A list of texts; false: it is something else. Null is an empty list.
 bool read_texts(const Json& list, std::vector<std::string>& texts) {
@@ -42,64 +43,7 @@ bool read_variables(const Json& list, std::vector<std::string>& variables) {
   return true;
 }
 
-/// Digits at the front, all of them. \returns -1: it is something else
-int64_t take_digits(std::string_view& text, size_t count) {
-  int64_t number = -1;
-  if (text.size() < count || !std::all_of(text.begin(), text.begin() + static_cast<ptrdiff_t>(count),
-                                          [](char c) { return c >= '0' && c <= '9'; }))
-    return -1;
-  std::from_chars(text.data(), text.data() + count, number);
-  text.remove_prefix(count);
-  return number;
-}
-
-bool take(std::string_view& text, std::string_view any_of) {
-  if (text.empty() || any_of.find(text.front()) == std::string_view::npos) return false;
-  text.remove_prefix(1);
-  return true;
-}
-
-/// The zone at the end, "Z" or "+hh:mm", in seconds east; nothing: it is none.
-std::optional<int64_t> take_zone(std::string_view& text) {
-  if (take(text, "Zz")) return 0;
-  const bool is_west = text.starts_with('-');
-  if (!take(text, "+-")) return std::nullopt;
-  const int64_t hours = take_digits(text, 2);
-  if (!take(text, ":")) return std::nullopt;
-  const int64_t minutes = take_digits(text, 2);
-  if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59) return std::nullopt;
-  return (hours * 60 + minutes) * (is_west ? -60 : 60);
-}
-
 }  // namespace
-
-Result<int64_t> read_rfc3339(std::string_view text) {
-  const auto refusal = [all = std::string(text.substr(0, 40))] {
-    return invalid_argument("'", all, "' is no time as RFC 3339 writes it");
-  };
-  const int64_t year = take_digits(text, 4);
-  if (!take(text, "-")) return refusal();
-  const int64_t month = take_digits(text, 2);
-  if (!take(text, "-")) return refusal();
-  const int64_t day = take_digits(text, 2);
-  if (!take(text, "Tt ")) return refusal();
-  const int64_t hour = take_digits(text, 2);
-  if (!take(text, ":")) return refusal();
-  const int64_t minute = take_digits(text, 2);
-  if (!take(text, ":")) return refusal();
-  const int64_t second = take_digits(text, 2);
-  if (take(text, ".")) text.remove_prefix(std::min(text.find_first_not_of("0123456789"), text.size()));
-  const std::optional<int64_t> zone_s = take_zone(text);
-  const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(year)),
-                                         std::chrono::month(static_cast<unsigned>(month)),
-                                         std::chrono::day(static_cast<unsigned>(day))};
-  // Years that fit into nanoseconds; a second of 60 is a leap second.
-  if (!zone_s || !text.empty() || year < 1970 || year > 2200 || month < 0 || day < 0 || !date.ok() ||
-      hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60)
-    return refusal();
-  const int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
-  return (((days * 24 + hour) * 60 + minute) * 60 + second - *zone_s) * kNsPerSecond;
-}
 
 Result<ExecCommand> read_exec_command(const Json& exec, const Json& cluster, const std::string& folder) {
   ExecCommand command;
@@ -149,9 +93,11 @@ Result<ExecCredential> read_exec_credential(std::string_view text, const std::st
     got.credential.token = std::move(checked).value();
   }
   if (!expires.empty()) {
-    const Result<int64_t> read = read_rfc3339(expires);
-    if (!read.ok()) return unavailable("'expirationTimestamp': ", read.status().message());
-    got.expires_wall_ns = read.value();
+    const std::optional<int64_t> expires_s = read_rfc3339(expires);
+    if (!expires_s || *expires_s > kLatestS)
+      return unavailable("'expirationTimestamp': '", expires.substr(0, 40),
+                         "' is no time as RFC 3339 writes it");
+    got.expires_wall_ns = *expires_s * kNsPerSecond;
   }
   return got;
 }

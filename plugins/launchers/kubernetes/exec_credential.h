@@ -45,7 +45,4 @@ Result<ExecCredential> read_exec_credential(std::string_view text, const std::st
 Result<ExecCredential> run_exec_command(const ExecCommand& command, int64_t timeout_ns,
                                         const std::atomic<bool>& given_up);
 
-/// A point in time as RFC 3339 writes it, in nanoseconds since the epoch. Errors: INVALID_ARGUMENT it is none.
-Result<int64_t> read_rfc3339(std::string_view text);
-
 }  // namespace atl::launchers
