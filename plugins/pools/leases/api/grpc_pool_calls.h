@@ -54,7 +54,7 @@ class GrpcPoolCalls final : public GrpcCalls {
   void delete_name(GrpcExchange& exchange, const v1::DeleteNameRequest& request);
   void list_names(GrpcExchange& exchange);
   void answer_pool(GrpcExchange& exchange, std::string_view name);
-  /// The lease of the caller's with this id or name; null: there is none, and the exchange is ended.
+  /// The caller's lease with this id or name; null: there is none, and the exchange is ended.
   const Lease* find_lease(GrpcExchange& exchange, std::string_view id_or_name);
   void answer_lease(GrpcExchange& exchange, const Lease& lease);
 

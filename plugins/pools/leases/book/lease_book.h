@@ -32,7 +32,7 @@ class LeaseWatcher {
   ~LeaseWatcher() = default;
 };
 
-/// NOT_FOUND, of a lease that there is not, and of another owner's.
+/// NOT_FOUND: there is no such lease, or it is another owner's.
 inline Status no_lease(std::string_view id) { return not_found("lease '", id, "' is not found"); }
 
 /// Finds leases, keeps their time, publishes their changes, and remembers them when they are over. The book decides neither where a
@@ -61,7 +61,7 @@ class LeaseBook {
   const Lease* find(std::string_view id) const;
   /// The entry of a lease that is there.
   Entry& at(const std::string& id) { return entries_.at(id); }
-  /// The same of an owner's lease; null, too: it is another's. \param owner  empty: nobody
+  /// The lease of this id if it belongs to the owner; null: there is none, or it is another owner's. \param owner  empty: nobody
   const Lease* find_of(std::string_view owner, std::string_view id) const;
   /// The id of the lease that its owner has asked for by the same idempotency key; empty: there is none.
   std::string find_key(const LeaseDefinition& definition) const;

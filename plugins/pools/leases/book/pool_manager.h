@@ -25,8 +25,8 @@ struct LeasePlan {
   std::vector<Candidate> instances;  ///< all, by number
 };
 
-/// Each call is a whole change or none: what it answers with success is on the disk. Whose a lease is is seen to by those who call this, but for
-/// names and keys, which each owner has for itself. It has no lock: it is used on the executor of the
+/// Each call is a whole change or none: what it answers with success is on the disk. Callers of this class check to whom a lease belongs before
+/// they name it here; names and idempotency keys are kept for each owner. It has no lock: it is used on the executor of the
 /// PoolContext alone; only the functions of the launcher's listener are called on any thread.
 class PoolManager {
  public:
