@@ -94,7 +94,7 @@ ProcessSymbols ProcessSymbols::of_process() noexcept {
 Result<int> open_flags(const ProcessSymbols& symbols) noexcept {
   constexpr int kUsual = RTLD_NOW | RTLD_LOCAL;
   if (!symbols.has_protobuf) return kUsual;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef ATOLL_TAG_SANITIZER
   return kUsual;  // a sanitizer refuses the other one
 #else
   if (!symbols.has_other_malloc) return kUsual | RTLD_DEEPBIND;

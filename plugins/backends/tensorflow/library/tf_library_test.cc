@@ -17,7 +17,7 @@ using testing::HasSubstr;
 TEST(TensorFlowLibrary, BesideAnotherProtobufItHasSymbolsOfItsOwn) {
   EXPECT_EQ(open_flags({}).value(), RTLD_NOW | RTLD_LOCAL);
   EXPECT_EQ(open_flags({.has_other_malloc = true}).value(), RTLD_NOW | RTLD_LOCAL);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef ATOLL_TAG_SANITIZER
   EXPECT_EQ(open_flags({.has_protobuf = true}).value(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
   EXPECT_THAT(open_flags({.has_protobuf = true, .has_other_malloc = true}).status().text(),
               HasSubstr("start it without the allocator"));
@@ -27,7 +27,7 @@ TEST(TensorFlowLibrary, BesideAnotherProtobufItHasSymbolsOfItsOwn) {
 TEST(TensorFlowLibrary, ThisProgramHasProtobufAndTheUsualAllocator) {
   const ProcessSymbols symbols = ProcessSymbols::of_process();
   EXPECT_TRUE(symbols.has_protobuf);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef ATOLL_TAG_SANITIZER
   EXPECT_FALSE(symbols.has_other_malloc);
 #endif
 }
