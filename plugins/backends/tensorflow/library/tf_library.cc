@@ -94,14 +94,11 @@ ProcessSymbols ProcessSymbols::of_process() noexcept {
 Result<int> open_flags(const ProcessSymbols& symbols) noexcept {
   constexpr int kUsual = RTLD_NOW | RTLD_LOCAL;
   if (!symbols.has_protobuf) return kUsual;
-#ifdef ATOLL_TAG_SANITIZER
-  return kUsual;  // a sanitizer refuses the other one
-#else
+  if (kIsSanitized) return kUsual;  // a sanitizer refuses the other one
   if (!symbols.has_other_malloc) return kUsual | RTLD_DEEPBIND;
   return unusable(
       "the program is linked with libprotobuf, beside which TensorFlow loads only with symbols of its own, and it runs "
       "with an allocator of its own (LD_PRELOAD), beside which it does not; start it without the allocator");
-#endif
 }
 
 Result<TfApi> open_first_library(const std::vector<std::string>& files) noexcept try {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "atoll/abi/plugin.h"
 #include "atoll/core/status.h"
 #include "backends/tensorflow/library/tf_api.h"
 
@@ -20,6 +22,10 @@ std::vector<std::string> library_files(const std::string& own_file);
 /// Keeps TensorFlow from writing what it thinks of this machine to standard error, unless TF_CPP_MIN_LOG_LEVEL is set already.
 /// Before the library is opened, which reads it. [control]
 void quiet_tensorflow() noexcept;
+
+/// Whether the process has a sanitizer, with an allocator of its own. The compiler's macros do not tell it everywhere: sdk/proto
+/// hides ThreadSanitizer from protobuf's headers.
+inline constexpr bool kIsSanitized = std::string_view(ATOLL_TAG_SANITIZER) != "none";
 
 /// What the process has that TensorFlow cannot be loaded beside in the usual way.
 struct ProcessSymbols {

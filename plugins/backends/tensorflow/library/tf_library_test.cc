@@ -17,19 +17,16 @@ using testing::HasSubstr;
 TEST(TensorFlowLibrary, BesideAnotherProtobufItHasSymbolsOfItsOwn) {
   EXPECT_EQ(open_flags({}).value(), RTLD_NOW | RTLD_LOCAL);
   EXPECT_EQ(open_flags({.has_other_malloc = true}).value(), RTLD_NOW | RTLD_LOCAL);
-#ifndef ATOLL_TAG_SANITIZER
+  if (kIsSanitized) return;
   EXPECT_EQ(open_flags({.has_protobuf = true}).value(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
   EXPECT_THAT(open_flags({.has_protobuf = true, .has_other_malloc = true}).status().text(),
               HasSubstr("start it without the allocator"));
-#endif
 }
 
 TEST(TensorFlowLibrary, ThisProgramHasProtobufAndTheUsualAllocator) {
   const ProcessSymbols symbols = ProcessSymbols::of_process();
   EXPECT_TRUE(symbols.has_protobuf);
-#ifndef ATOLL_TAG_SANITIZER
-  EXPECT_FALSE(symbols.has_other_malloc);
-#endif
+  EXPECT_EQ(symbols.has_other_malloc, kIsSanitized);
 }
 
 TEST(TensorFlowLibrary, WhereThereIsNoneTheFailureSaysWhatToDo) {
