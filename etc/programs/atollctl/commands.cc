@@ -418,14 +418,16 @@ void Program::encrypt_model_folder() {
   } else if (format() == Format::kPorcelain) {
     context_.out << model.folder << '\t' << model.key_id << '\t' << model.files << '\n';
   } else {
-    context_.out << escaped(model.folder) << ": " << model.files << (model.files == 1 ? " file was" : " files were")
-                 << " encrypted with the key '" << model.key_id << "'\n";
+    context_.out << escaped(model.folder) << ": " << model.files
+                 << (model.files == 1 ? " file was" : " files were") << " encrypted with the key '"
+                 << model.key_id << "'\n";
   }
 }
 
 void Program::add_model_commands() {
   CLI::App* model =
-      app_.add_subcommand("model", "Models of the server that is asked; folders of models on this machine")->require_subcommand(1);
+      app_.add_subcommand("model", "Models of the server that is asked; folders of models on this machine")
+          ->require_subcommand(1);
   for (const auto& [verb, help] :
        {std::pair{"load", "Load a model"}, std::pair{"unload", "Unload a model"}}) {
     CLI::App* change = command(*model, verb, help, [this, action = verb] {

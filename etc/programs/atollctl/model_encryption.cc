@@ -55,8 +55,10 @@ Status list_entries(const fs::path& folder, std::vector<Entry>& entries) {
     if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
       return invalid_argument("'", at->path().string(), "' is neither a file nor a folder");
     if (at.depth() > kMostDepth)
-      return invalid_argument("'", at->path().string(), "' is more than ", kMostDepth, " folders deep, as in a loop of links");
-    Entry entry{at->path().lexically_relative(folder), info.st_mode & kPermissions, S_ISDIR(info.st_mode), false};
+      return invalid_argument("'", at->path().string(), "' is more than ", kMostDepth,
+                              " folders deep, as in a loop of links");
+    Entry entry{at->path().lexically_relative(folder), info.st_mode & kPermissions, S_ISDIR(info.st_mode),
+                false};
     entry.is_of_version = at.depth() > 0 && is_version(*entry.name.begin());
     entries.push_back(std::move(entry));
   }
@@ -67,12 +69,14 @@ Status list_entries(const fs::path& folder, std::vector<Entry>& entries) {
 Status check_entries(const fs::path& folder, const std::vector<Entry>& entries) {
   const auto is_encryptable = [](const Entry& entry) { return entry.is_of_version && !entry.is_folder; };
   if (std::ranges::none_of(entries, is_encryptable)) {
-    return invalid_argument("'", folder.string(), "' has no folder of a version with a file in it, expected the folder of a model, "
+    return invalid_argument("'", folder.string(),
+                            "' has no folder of a version with a file in it, expected the folder of a model, "
                             "with files such as 1/model.onnx");
   }
   for (const Entry& entry : entries) {
     const fs::path path = folder / entry.name;
-    if (!entry.is_folder && is_encrypted_file(path)) return invalid_argument("'", path.string(), "' is encrypted already");
+    if (!entry.is_folder && is_encrypted_file(path))
+      return invalid_argument("'", path.string(), "' is encrypted already");
   }
   return {};
 }
@@ -111,11 +115,12 @@ Status sync_folder(const fs::path& path) {
 }
 
 /// Everything in the new folder, and on the disk.
-Status fill(const fs::path& from, const fs::path& to, const std::vector<Entry>& entries, const EncryptionSettings& settings) {
+Status fill(const fs::path& from, const fs::path& to, const std::vector<Entry>& entries,
+            const EncryptionSettings& settings) {
   for (const Entry& entry : entries) {
     if (!entry.is_folder) {
-      ATOLL_RETURN_IF_ERROR(
-          make_file(from / entry.name, to / entry.name, entry.mode, entry.is_of_version ? &settings : nullptr));
+      ATOLL_RETURN_IF_ERROR(make_file(from / entry.name, to / entry.name, entry.mode,
+                                      entry.is_of_version ? &settings : nullptr));
     } else if (::mkdir((to / entry.name).c_str(), 0700) != 0) {
       return failed(to / entry.name, "made");
     }
@@ -127,7 +132,8 @@ Status fill(const fs::path& from, const fs::path& to, const std::vector<Entry>& 
     if (::chmod((to / entry.name).c_str(), entry.mode) != 0) return failed(to / entry.name, "written");
   }
   struct stat info {};
-  if (::stat(from.c_str(), &info) != 0 || ::chmod(to.c_str(), info.st_mode & kPermissions) != 0) return failed(to, "written");
+  if (::stat(from.c_str(), &info) != 0 || ::chmod(to.c_str(), info.st_mode & kPermissions) != 0)
+    return failed(to, "written");
   return sync_folder(to);
 }
 
@@ -137,7 +143,8 @@ Result<std::string> choose_key(const ModelEncryption& what, const EncryptionKeys
   if (keys.find(what.key_id)) return what.key_id;
   std::string ids;
   for (const std::string& id : keys.ids()) ids += cat(ids.empty() ? "" : ", ", id);
-  if (what.key_id.empty()) return invalid_argument("'", what.key_file, "' has several keys; say which one by --key-id: ", ids);
+  if (what.key_id.empty())
+    return invalid_argument("'", what.key_file, "' has several keys; say which one by --key-id: ", ids);
   return invalid_argument("'", what.key_file, "' has no key '", what.key_id, "'; it has ", ids);
 }
 

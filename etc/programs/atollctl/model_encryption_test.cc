@@ -40,7 +40,8 @@ class ModelEncryptionTest : public ::testing::Test {
     return std::string(std::istreambuf_iterator<char>(file), {});
   }
   Result<EncryptedModel> encrypt(const std::string& key = "a", const std::string& out = "new") const {
-    return encrypt_model({(root() / "m").string(), out.empty() ? out : (root() / out).string(), (root() / "keys").string(), key});
+    return encrypt_model({(root() / "m").string(), out.empty() ? out : (root() / out).string(),
+                          (root() / "keys").string(), key});
   }
   std::string refusal(const std::string& key = "a", const std::string& out = "new") const {
     const auto made = encrypt(key, out);
@@ -58,7 +59,8 @@ class ModelEncryptionTest : public ::testing::Test {
     auto file = EncryptedFile::open((root() / name).string());
     if (!file.ok()) return file.status().text();
     std::string plain(file->plain_bytes(), ' ');
-    const Status status = file->decrypt(*keys->find(file->key_id()), std::as_writable_bytes(std::span(plain)));
+    const Status status =
+        file->decrypt(*keys->find(file->key_id()), std::as_writable_bytes(std::span(plain)));
     return status.ok() ? file->key_id() + " " + plain : status.text();
   }
 

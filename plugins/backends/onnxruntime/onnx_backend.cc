@@ -58,9 +58,9 @@ Result<FirstSession> OnnxBackend::open_first(const inference::ModelConfig& confi
         return group.kind() == Group::KIND_GPU && group.gpus_size() != 0;
       });
   if (all_on_gpus) first.device = config.instance_group(0).gpus(0);
-  auto session = all_on_gpus ? open_on_gpu(context_, settings, config.name(), file,
-                                           *gpu_settings, *first.device)
-                             : open_session(context_, settings, config.name(), file);
+  auto session = all_on_gpus
+                     ? open_on_gpu(context_, settings, config.name(), file, *gpu_settings, *first.device)
+                     : open_session(context_, settings, config.name(), file);
   if (!session.ok()) return std::move(session).status();
   first.session = std::move(session).value();
   return first;
@@ -119,9 +119,9 @@ Result<std::unique_ptr<BackendModel>> OnnxBackend::load(const ModelSource& sourc
   Status fits = check_against_model(config, *signature);
   auto plan = fits.ok() ? make_plan(config, *signature) : Result<OnnxModelPlan>(std::move(fits));
   if (!plan.ok()) return not_loadable(config, std::move(plan).status());
-  return std::unique_ptr<BackendModel>(new OnnxModel(
-      context_, std::move(plan).value(), std::move(settings).value(), std::move(gpu_settings).value(),
-      std::move(file).value(), std::move(first).value()));
+  return std::unique_ptr<BackendModel>(
+      new OnnxModel(context_, std::move(plan).value(), std::move(settings).value(),
+                    std::move(gpu_settings).value(), std::move(file).value(), std::move(first).value()));
 }
 
 }  // namespace atl::ort

@@ -24,16 +24,23 @@ struct PartField {
   int number;
   Part holds;
 };
-constexpr PartField kFields[] = {
-    {Part::kModel, 7, Part::kGraph},          {Part::kModel, 25, Part::kFunction},
-    {Part::kGraph, 1, Part::kNode},           {Part::kGraph, 5, Part::kTensor},
-    {Part::kGraph, 15, Part::kSparseTensor},  {Part::kFunction, 7, Part::kNode},
-    {Part::kFunction, 11, Part::kAttribute},  {Part::kNode, 5, Part::kAttribute},
-    {Part::kAttribute, 5, Part::kTensor},     {Part::kAttribute, 6, Part::kGraph},
-    {Part::kAttribute, 10, Part::kTensor},    {Part::kAttribute, 11, Part::kGraph},
-    {Part::kAttribute, 22, Part::kSparseTensor}, {Part::kAttribute, 23, Part::kSparseTensor},
-    {Part::kSparseTensor, 1, Part::kTensor},  {Part::kSparseTensor, 2, Part::kTensor},
-    {Part::kTensor, 13, Part::kExternalData}};
+constexpr PartField kFields[] = {{Part::kModel, 7, Part::kGraph},
+                                 {Part::kModel, 25, Part::kFunction},
+                                 {Part::kGraph, 1, Part::kNode},
+                                 {Part::kGraph, 5, Part::kTensor},
+                                 {Part::kGraph, 15, Part::kSparseTensor},
+                                 {Part::kFunction, 7, Part::kNode},
+                                 {Part::kFunction, 11, Part::kAttribute},
+                                 {Part::kNode, 5, Part::kAttribute},
+                                 {Part::kAttribute, 5, Part::kTensor},
+                                 {Part::kAttribute, 6, Part::kGraph},
+                                 {Part::kAttribute, 10, Part::kTensor},
+                                 {Part::kAttribute, 11, Part::kGraph},
+                                 {Part::kAttribute, 22, Part::kSparseTensor},
+                                 {Part::kAttribute, 23, Part::kSparseTensor},
+                                 {Part::kSparseTensor, 1, Part::kTensor},
+                                 {Part::kSparseTensor, 2, Part::kTensor},
+                                 {Part::kTensor, 13, Part::kExternalData}};
 
 constexpr int kMostDepth = 100;  // as protobuf's parsers
 constexpr uint32_t kBytesType = 2;
@@ -59,7 +66,8 @@ class ExternalDataReader {
       uint32_t size = 0;
       if ((tag & 7) != kBytesType) {
         if (!skip(tag & 7)) return false;
-      } else if (!stream_.ReadVarint32(&size) || size > static_cast<uint32_t>(std::numeric_limits<int>::max())) {
+      } else if (!stream_.ReadVarint32(&size) ||
+                 size > static_cast<uint32_t>(std::numeric_limits<int>::max())) {
         return false;
       } else if (const PartField* field = field_of(part, number)) {
         const auto limit = stream_.PushLimit(static_cast<int>(size));
@@ -102,7 +110,8 @@ Result<std::unique_ptr<ModelFileBytes>> read_external(ModelFiles& files, const O
   auto file = backends::find_model_file(folder, name, "external data");
   if (!file.ok()) return std::move(file).status().note(cat("external data of '", model.path, "'"));
   if (is_encrypted_file(file->path)) return files.read(file->path);
-  return invalid_argument("model file '", file->path, "': found a plain file, expected an encrypted one, as it is external data of '",
+  return invalid_argument("model file '", file->path,
+                          "': found a plain file, expected an encrypted one, as it is external data of '",
                           model.path, "', which is encrypted");
 }
 
@@ -137,36 +146,39 @@ Status add_external(const PlainModel& plain, OrtSessionOptions& options) {
     sizes.push_back(file.size());
   }
   if (names.empty()) return {};
-  return check(api().AddExternalInitializersFromFilesInMemory(&options, names.data(), bytes.data(), sizes.data(),
-                                                              names.size()));
+  return check(api().AddExternalInitializersFromFilesInMemory(&options, names.data(), bytes.data(),
+                                                              sizes.data(), names.size()));
 }
 
 Status make_from_memory(const Environment& environment, const PlainModel& plain, OrtSessionOptions& options,
                         Handle<OrtSession>& session) {
   ATOLL_RETURN_IF_ERROR(add_external(plain, options));
   const std::span<const std::byte> model = plain.model->bytes();
-  return make(session, api().CreateSessionFromArray, &environment.env(), static_cast<const void*>(model.data()),
-              model.size(), &std::as_const(options));
+  return make(session, api().CreateSessionFromArray, &environment.env(),
+              static_cast<const void*>(model.data()), model.size(), &std::as_const(options));
 }
 
 }  // namespace
 
 Result<OnnxFile> find_onnx_file(const std::string& version_directory, const std::string& name) noexcept {
-  auto found = backends::find_model_file(version_directory, name.empty() ? "model.onnx" : name, "an ONNX file");
+  auto found =
+      backends::find_model_file(version_directory, name.empty() ? "model.onnx" : name, "an ONNX file");
   if (!found.ok()) return std::move(found).status();
   OnnxFile file{std::move(found->path), found->size_bytes, false};
   file.is_encrypted = is_encrypted_file(file.path);
   if (file.is_encrypted) return file;
   // As external data its cipher text would be taken for weights.
   if (const std::string other = find_encrypted_file(version_directory); !other.empty()) {
-    return invalid_argument("model file '", other, "' is encrypted, but '", file.path,
-                            "' is not: expected a version with encrypted files only, as `atollctl model encrypt` makes it");
+    return invalid_argument(
+        "model file '", other, "' is encrypted, but '", file.path,
+        "' is not: expected a version with encrypted files only, as `atollctl model encrypt` makes it");
   }
   return file;
 }
 
 Result<Handle<OrtSession>> make_session(const Environment& environment, const OnnxFile& file,
-                                        Followed<ModelFiles>* model_files, OrtSessionOptions& options) noexcept {
+                                        Followed<ModelFiles>* model_files,
+                                        OrtSessionOptions& options) noexcept {
   Handle<OrtSession> session;
   Status status;
   if (file.is_encrypted) {
@@ -174,7 +186,8 @@ Result<Handle<OrtSession>> make_session(const Environment& environment, const On
     if (!plain.ok()) return std::move(plain).status();
     status = make_from_memory(environment, *plain, options, session);
   } else {
-    status = make(session, api().CreateSession, &environment.env(), file.path.c_str(), &std::as_const(options));
+    status =
+        make(session, api().CreateSession, &environment.env(), file.path.c_str(), &std::as_const(options));
   }
   if (!status.ok()) return make_status(status.code(), "model file '", file.path, "': ", status.message());
   return session;

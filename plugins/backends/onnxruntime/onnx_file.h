@@ -30,7 +30,8 @@ Result<OnnxFile> find_onnx_file(const std::string& version_directory, const std:
 /// Errors: those of ONNX Runtime and of ModelFiles, with the file's path; FAILED_PRECONDITION it is encrypted, and nobody
 /// decrypts; INVALID_ARGUMENT external data is plain beside an encrypted model, or is not in the folder of the model.
 Result<Handle<OrtSession>> make_session(const Environment& environment, const OnnxFile& file,
-                                        Followed<ModelFiles>* model_files, OrtSessionOptions& options) noexcept;
+                                        Followed<ModelFiles>* model_files,
+                                        OrtSessionOptions& options) noexcept;
 
 /// The files of external data that an ONNX model names, each once, in the order of their names: `location`, as it is written.
 /// Empty too: the bytes are no ONNX model, which ONNX Runtime says better.

@@ -40,8 +40,8 @@ std::vector<std::string> external(const std::string& model) {
 TEST(ExternalData, IsFoundWhereverATensorMayBe) {
   const std::string inner = field(5, tensor("in_branch"));
   const std::string node = field(5, field(6, inner)) + field(5, field(5, tensor("in_attribute")));
-  const std::string graph =
-      field(1, node) + field(5, tensor("b")) + field(5, tensor("a")) + field(5, tensor("a")) + field(15, field(1, tensor("sparse")));
+  const std::string graph = field(1, node) + field(5, tensor("b")) + field(5, tensor("a")) +
+                            field(5, tensor("a")) + field(15, field(1, tensor("sparse")));
   const std::string model = std::string("\x08\x08") + field(2, "producer") + field(7, graph) +
                             field(25, field(7, field(5, field(10, tensor("in_function")))));
   EXPECT_THAT(external(model), ElementsAre("a", "b", "in_attribute", "in_branch", "in_function", "sparse"));
@@ -52,7 +52,8 @@ TEST(ExternalData, IsNoneOfWhatIsNoModel) {
   EXPECT_THAT(external("this is no model"), IsEmpty());
   EXPECT_THAT(external(std::string(1000, '\xff')), IsEmpty());
   const std::string model = field(7, field(5, tensor("a")));
-  for (size_t size = 1; size < model.size(); ++size) EXPECT_THAT(external(model.substr(0, size)), IsEmpty()) << size;
+  for (size_t size = 1; size < model.size(); ++size)
+    EXPECT_THAT(external(model.substr(0, size)), IsEmpty()) << size;
   std::string deep;
   for (int i = 0; i < 200; ++i) deep = field(1, field(5, field(6, deep)));
   EXPECT_THAT(external(field(7, deep)), IsEmpty());
@@ -124,8 +125,11 @@ TEST_F(OnnxFileTest, AnEncryptedModelIsServedFromMemoryThatIsGivenBack) {
 }
 
 TEST_F(OnnxFileTest, WithoutKeysTheErrorNamesFileAndPlugin) {
-  EXPECT_THAT(failure(), HasSubstr(cat("FAILED_PRECONDITION model file '", model_path().string(),
-                                       "' is encrypted, and the server has no plugin with the keys of models: add security/model_keys")));
+  EXPECT_THAT(
+      failure(),
+      HasSubstr(cat(
+          "FAILED_PRECONDITION model file '", model_path().string(),
+          "' is encrypted, and the server has no plugin with the keys of models: add security/model_keys")));
   provide();
   EXPECT_EQ(failure(), cat("FAILED_PRECONDITION no key for '", model_path().string(), "'"));
   EXPECT_EQ(files_.alive, 0);
@@ -145,7 +149,9 @@ TEST_F(OnnxFileTest, PlainAndEncryptedFilesDoNotMix) {
   files_.plain["model.onnx"] = field(7, field(5, tensor("weights")));
   EXPECT_THAT(failure(), HasSubstr("weights': No such file"));
   std::ofstream(version_folder() / "weights") << "plain";
-  EXPECT_THAT(failure(), HasSubstr("weights': found a plain file, expected an encrypted one, as it is external data of"));
+  EXPECT_THAT(
+      failure(),
+      HasSubstr("weights': found a plain file, expected an encrypted one, as it is external data of"));
   files_.plain["model.onnx"] = field(7, field(5, tensor("../weights")));
   EXPECT_THAT(failure(), HasSubstr("expected a path inside the version directory"));
   std::ofstream(version_folder() / "weights") << kEncryptedFileMagic;

@@ -141,7 +141,7 @@ Result<Handle<OrtSession>> open_on_gpu(const BackendContext& context, const Onnx
   auto without = open_session(context, settings, log_id, file, &place);
   if (without.ok()) {
     context.environment->log().warning("unable to record CUDA graph for '", log_id,
-                              "', it is run without: ", session.status().message());
+                                       "', it is run without: ", session.status().message());
   }
   return without;
 }
@@ -178,8 +178,7 @@ Result<std::shared_ptr<OrtSession>> OnnxModel::session_on_gpu(int32_t device) no
   if (first_on_gpu_.session != nullptr && first_on_gpu_.device == device) {
     return std::shared_ptr<OrtSession>(std::move(first_on_gpu_.session));
   }
-  auto session =
-      open_on_gpu(context_, settings_, plan_->model_name, file_, *gpu_settings_, device);
+  auto session = open_on_gpu(context_, settings_, plan_->model_name, file_, *gpu_settings_, device);
   if (!session.ok()) return std::move(session).status();
   std::lock_guard lock(mutex_);
   ++sessions_on_gpu_[device];

@@ -63,7 +63,7 @@ struct BackendContext {
   Clock* clock = nullptr;
   ScratchSource* scratch = nullptr;  ///< null: the heap
   uint64_t scratch_keep_bytes = 0;
-  GpuSource* gpus = nullptr;  ///< null: models run on the CPU
+  GpuSource* gpus = nullptr;                    ///< null: models run on the CPU
   Followed<ModelFiles>* model_files = nullptr;  ///< null: encrypted models are refused
 };
 

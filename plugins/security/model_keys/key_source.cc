@@ -31,11 +31,14 @@ Result<KeyPlace> KeyPlace::of(const Options& options, const char* credentials) n
   }
   if (credential.empty()) return KeyPlace{file, descriptor};
   if (credential.find('/') != std::string::npos || credential == "." || credential == "..")
-    return invalid_argument("option 'keys_credential': found '", credential, "', expected the name of a credential");
-  if (credentials == nullptr || *credentials == '\0') {
     return invalid_argument("option 'keys_credential': found '", credential,
-                            "', but no credentials: CREDENTIALS_DIRECTORY is not in the environment; a unit of systemd with "
-                            "LoadCredential=", credential, ":/path/of/the/keys has it");
+                            "', expected the name of a credential");
+  if (credentials == nullptr || *credentials == '\0') {
+    return invalid_argument(
+        "option 'keys_credential': found '", credential,
+        "', but no credentials: CREDENTIALS_DIRECTORY is not in the environment; a unit of systemd with "
+        "LoadCredential=",
+        credential, ":/path/of/the/keys has it");
   }
   return KeyPlace{cat(credentials, "/", credential), -1};
 }
@@ -49,7 +52,8 @@ KeySource::KeySource(Host& host, KeyPlace place, bool lock, int64_t poll_interva
 Status KeySource::start() {
   // Programs that the server starts are not to have it.
   if (place_.file.empty() && ::fcntl(place_.descriptor, F_SETFD, FD_CLOEXEC) != 0)
-    return invalid_argument("file descriptor ", place_.descriptor, " of the option 'keys_descriptor': ", std::strerror(errno));
+    return invalid_argument("file descriptor ", place_.descriptor,
+                            " of the option 'keys_descriptor': ", std::strerror(errno));
   // Before the file is read: what changes meanwhile is seen by the next look.
   if (watch_) ATOLL_RETURN_IF_ERROR(watch_->start("model-keys"));
   return read();

@@ -15,9 +15,9 @@ namespace atl::model_keys {
 
 /// The one place that the options name.
 struct KeyPlace {
-  std::string file;            ///< path; empty: the descriptor
-  int descriptor = -1;         ///< inherited
-  std::string text() const;    ///< for messages
+  std::string file;          ///< path; empty: the descriptor
+  int descriptor = -1;       ///< inherited
+  std::string text() const;  ///< for messages
 
   /// \param credentials  the folder of systemd's credentials, CREDENTIALS_DIRECTORY of the environment; null: there is none
   /// Errors: INVALID_ARGUMENT not exactly one place is named; a credential's name that is none, or there are no credentials.

@@ -40,7 +40,8 @@ Status check_memory_room(uint64_t bytes) noexcept {
   const uint64_t room = std::min(available_memory(text_of("/proc/meminfo")),
                                  group_memory(text_of("/sys/fs/cgroup/memory.max")));
   if (bytes <= room) return {};
-  return make_status(Code::kResourceExhausted, "needs ", bytes, " bytes of memory to be decrypted, found ", room);
+  return make_status(Code::kResourceExhausted, "needs ", bytes, " bytes of memory to be decrypted, found ",
+                     room);
 }
 
 }  // namespace atl::model_keys

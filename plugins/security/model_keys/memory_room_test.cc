@@ -15,8 +15,9 @@ TEST(MemoryRoom, IsWhatTheKernelSaysIsAvailable) {
 }
 
 TEST(MemoryRoom, HasNoBoundWhereNobodySaysOne) {
-  for (const char* text : {"", "MemTotal: 9 kB\n", "MemAvailable:\n", "MemAvailable: kB\n", "MemAvailable: 18446744073709551615 kB\n",
-                           "MemAvailable: 99999999999999999999 kB\n"})
+  for (const char* text :
+       {"", "MemTotal: 9 kB\n", "MemAvailable:\n", "MemAvailable: kB\n",
+        "MemAvailable: 18446744073709551615 kB\n", "MemAvailable: 99999999999999999999 kB\n"})
     EXPECT_EQ(available_memory(text), UINT64_MAX) << text;
   for (const char* text : {"", "max\n"}) EXPECT_EQ(group_memory(text), UINT64_MAX) << text;
 }
@@ -25,7 +26,8 @@ TEST(MemoryRoom, RefusesWhatTheMachineDoesNotHave) {
   EXPECT_TRUE(check_memory_room(1).ok());
   const Status status = check_memory_room(UINT64_MAX - 1);
   EXPECT_EQ(status.code(), Code::kResourceExhausted);
-  EXPECT_TRUE(status.message().starts_with("needs 18446744073709551614 bytes of memory to be decrypted, found "))
+  EXPECT_TRUE(
+      status.message().starts_with("needs 18446744073709551614 bytes of memory to be decrypted, found "))
       << status.message();
 }
 

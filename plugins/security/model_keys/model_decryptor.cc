@@ -28,15 +28,16 @@ Result<std::unique_ptr<ModelFileBytes>> ModelDecryptor::read(const std::string& 
   const std::shared_ptr<const EncryptionKeys> keys = source_.keys();
   const std::optional<EncryptionKey> key = keys->find(file->key_id());
   if (!key) {
-    return make_status(Code::kFailedPrecondition, "model file '", path, "' is encrypted with the key '", file->key_id(),
-                       "', which ", source_.place().text(), " does not have");
+    return make_status(Code::kFailedPrecondition, "model file '", path, "' is encrypted with the key '",
+                       file->key_id(), "', which ", source_.place().text(), " does not have");
   }
   if (Status room = check_memory_room(file->plain_bytes()); !room.ok())
     return make_status(room.code(), "model file '", path, "' ", room.message());
   Result<LockedMemory> memory = LockedMemory::make(file->plain_bytes(), lock_);
   if (!memory.ok()) {
-    return make_status(memory.status().code(), "model file '", path, "': ", memory.status().message(),
-                       lock_ ? "; or set lock_memory = false of security/model_keys, so that it may be swapped out" : "");
+    return make_status(
+        memory.status().code(), "model file '", path, "': ", memory.status().message(),
+        lock_ ? "; or set lock_memory = false of security/model_keys, so that it may be swapped out" : "");
   }
   ATOLL_RETURN_IF_ERROR(file->decrypt(*key, memory->bytes()));
   log_.info("model file '", path, "' was decrypted with the key '", file->key_id(), "'");

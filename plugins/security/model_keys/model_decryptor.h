@@ -13,7 +13,8 @@ namespace atl::model_keys {
 class ModelDecryptor final : public ModelFiles {
  public:
   /// \param lock  the memory of plain bytes is locked. \param source, log  outlive this object
-  ModelDecryptor(const KeySource& source, bool lock, Log& log) noexcept : source_(source), lock_(lock), log_(log) {}
+  ModelDecryptor(const KeySource& source, bool lock, Log& log) noexcept
+      : source_(source), lock_(lock), log_(log) {}
   virtual ~ModelDecryptor() = default;
 
   Result<std::unique_ptr<ModelFileBytes>> read(const std::string& path) noexcept override;

@@ -29,7 +29,8 @@ class ModelKeysTest : public testing::Test {
   /// In one step, as whoever wants no half file. \param text  such as "a1b2": a key 'a' of digits '1', and so on
   void write_keys(const std::string& text, const std::string& name = "keys") const {
     std::ofstream file(path("new"));
-    for (size_t i = 0; i < text.size(); i += 2) file << text[i] << ":" << std::string(64, text[i + 1]) << "\n";
+    for (size_t i = 0; i < text.size(); i += 2)
+      file << text[i] << ":" << std::string(64, text[i + 1]) << "\n";
     file.close();
     ASSERT_EQ(::chmod(path("new").c_str(), 0600), 0);
     ASSERT_EQ(::rename(path("new").c_str(), path(name).c_str()), 0);
@@ -75,9 +76,11 @@ TEST_F(ModelKeysTest, NamesTheFileAndWhatIsWrongWithIt) {
   ASSERT_EQ(start(), "OK");
   const std::string file = "model file '" + path("model") + "'";
   EXPECT_EQ(read(path("model")), "NOT_FOUND " + file + ": No such file or directory");
-  EXPECT_EQ(read(write_model("plain", "b1")), "FAILED_PRECONDITION " + file + " is encrypted with the key 'b', which the file of keys '" +
+  EXPECT_EQ(read(write_model("plain", "b1")), "FAILED_PRECONDITION " + file +
+                                                  " is encrypted with the key 'b', which the file of keys '" +
                                                   path("keys") + "' does not have");
-  EXPECT_THAT(read(write_model("plain", "a2")), HasSubstr("FAILED_PRECONDITION " + file + " was encrypted with another key"));
+  EXPECT_THAT(read(write_model("plain", "a2")),
+              HasSubstr("FAILED_PRECONDITION " + file + " was encrypted with another key"));
   write_model("plain", "a1");
   ASSERT_EQ(::truncate(path("model").c_str(), 140), 0);
   EXPECT_THAT(read(path("model")), HasSubstr("DATA_LOSS " + file + " is cut"));
@@ -133,7 +136,10 @@ TEST_F(ModelKeysTest, WantsExactlyOnePlaceOfKeys) {
 
 TEST_F(ModelKeysTest, RefusesACredentialThatCannotBe) {
   plugin_.set("keys_credential", "model-keys");
-  EXPECT_THAT(start(), HasSubstr("CREDENTIALS_DIRECTORY is not in the environment; a unit of systemd with LoadCredential=model-keys:"));
+  EXPECT_THAT(
+      start(),
+      HasSubstr(
+          "CREDENTIALS_DIRECTORY is not in the environment; a unit of systemd with LoadCredential=model-keys:"));
   ::setenv("CREDENTIALS_DIRECTORY", folder_.path().c_str(), 1);
   EXPECT_THAT(start(), HasSubstr("cannot be read: No such file"));
   for (const char* name : {"../keys", "a/b", ".."}) {
@@ -151,7 +157,8 @@ TEST_F(ModelKeysTest, RefusesFilesAndDescriptorsThatHaveNoKeys) {
   EXPECT_THAT(refusal, HasSubstr("line 1: expected 'ID:KEY'"));
   EXPECT_THAT(refusal, testing::Not(HasSubstr("secret")));
   plugin_.set("keys_file", "").set("keys_descriptor", "1000000");
-  EXPECT_THAT(start(), HasSubstr("file descriptor 1000000 of the option 'keys_descriptor': Bad file descriptor"));
+  EXPECT_THAT(start(),
+              HasSubstr("file descriptor 1000000 of the option 'keys_descriptor': Bad file descriptor"));
 }
 
 }  // namespace

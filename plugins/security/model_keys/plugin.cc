@@ -45,10 +45,12 @@ constexpr OptionTable kOptions{
         .help("Name of a credential of systemd (LoadCredential=NAME:PATH of the unit) that is such a file."),
     option_int("keys_descriptor", -1)
         .range(-1, 1'048'575)
-        .help("Number of a file descriptor, inherited from the server's parent, of such a file or of a pipe; -1: none."),
+        .help(
+            "Number of a file descriptor, inherited from the server's parent, of such a file or of a pipe; -1: none."),
     option_bool("lock_memory", true)
-        .help("Keys and plain bytes are locked in memory, so that they are never in swap space. Models then need a limit "
-              "(RLIMIT_MEMLOCK) above the size of their files."),
+        .help(
+            "Keys and plain bytes are locked in memory, so that they are never in swap space. Models then need a limit "
+            "(RLIMIT_MEMLOCK) above the size of their files."),
     option_duration("poll_interval", "1s")
         .range("0s", "86400s")
         .help("Time between two looks whether the file has changed; 0: only SIGHUP has it read again."),

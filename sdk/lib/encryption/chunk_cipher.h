@@ -29,7 +29,8 @@ using CheckValue = std::array<std::byte, 16>;
 class ChunkCipher {
  public:
   /// \param head  the header's first kCheckedHeaderBytes. Errors: INTERNAL OpenSSL lacks something.
-  static Result<ChunkCipher> make(std::span<const std::byte, kCheckedHeaderBytes> head, EncryptionKey key) noexcept;
+  static Result<ChunkCipher> make(std::span<const std::byte, kCheckedHeaderBytes> head,
+                                  EncryptionKey key) noexcept;
   ChunkCipher(ChunkCipher&& other) noexcept = default;
   ~ChunkCipher();
 

@@ -40,7 +40,8 @@ template <class Number>
 Number get(const Header& header, size_t offset) noexcept {
   Number number = 0;
   for (size_t i = 0; i < sizeof number; ++i)
-    number = static_cast<Number>(number | static_cast<Number>(static_cast<Number>(header[offset + i]) << (8 * i)));
+    number =
+        static_cast<Number>(number | static_cast<Number>(static_cast<Number>(header[offset + i]) << (8 * i)));
   return number;
 }
 
@@ -88,7 +89,8 @@ Result<Header> make_header(const EncryptionSettings& settings) {
   put(header, kChunkOffset, settings.chunk_bytes);
   if (settings.salt) {
     std::ranges::copy(*settings.salt, header.begin() + kEncryptionSaltOffset);
-  } else if (RAND_bytes(reinterpret_cast<unsigned char*>(header.data() + kEncryptionSaltOffset), kEncryptionSaltBytes) != 1) {
+  } else if (RAND_bytes(reinterpret_cast<unsigned char*>(header.data() + kEncryptionSaltOffset),
+                        kEncryptionSaltBytes) != 1) {
     return internal_error("OpenSSL has no random bytes");
   }
   std::memcpy(header.data() + kIdOffset, settings.key_id.data(), settings.key_id.size());
@@ -96,7 +98,8 @@ Result<Header> make_header(const EncryptionSettings& settings) {
 }
 
 /// The plain bytes of two chunks: whether one is the last is known when the next was read.
-Status encrypt_chunks(int from, int to, ChunkCipher& cipher, std::span<std::byte> now, std::span<std::byte> next) {
+Status encrypt_chunks(int from, int to, ChunkCipher& cipher, std::span<std::byte> now,
+                      std::span<std::byte> next) {
   std::vector<std::byte> sealed(now.size() + kEncryptionTagBytes);
   Result<size_t> count = read_full(from, now);
   for (uint64_t number = 0; count.ok(); ++number) {
@@ -157,7 +160,8 @@ Status EncryptedFile::read_header() {
   const size_t there = std::min<uint64_t>(file_bytes_, header_.size());
   ATOLL_RETURN_IF_ERROR(read_at(0, std::span(header_).first(there)));
   const std::string_view begin(reinterpret_cast<const char*>(header_.data()), kEncryptedFileMagic.size());
-  if (there < kEncryptedFileMagic.size() || begin != kEncryptedFileMagic) return invalid_argument("is not encrypted");
+  if (there < kEncryptedFileMagic.size() || begin != kEncryptedFileMagic)
+    return invalid_argument("is not encrypted");
   if (there < kVersionOffset + 2) return make_status(Code::kDataLoss, "is cut: it ends in its header");
   if (const auto version = get<uint16_t>(header_, kVersionOffset); version != kVersion)
     return invalid_argument("is encrypted in format ", version, ", expected ", kVersion);
@@ -196,9 +200,10 @@ Status EncryptedFile::decrypt(EncryptionKey key, std::span<std::byte> plain) con
   if (plain.size() != plain_bytes_) return failed(Code::kInternal, "does not fit the memory for it");
   Result<ChunkCipher> cipher = ChunkCipher::make(checked_part(header_), key);
   if (!cipher.ok()) return failed(cipher.status().code(), "cannot be decrypted: ", cipher.status().message());
-  if (CRYPTO_memcmp(cipher->check_value().data(), header_.data() + kCheckedHeaderBytes, cipher->check_value().size()) != 0) {
-    return failed(Code::kFailedPrecondition, "was encrypted with another key than the one that is called '", key_id_,
-                  "' here, or its header was changed");
+  if (CRYPTO_memcmp(cipher->check_value().data(), header_.data() + kCheckedHeaderBytes,
+                    cipher->check_value().size()) != 0) {
+    return failed(Code::kFailedPrecondition, "was encrypted with another key than the one that is called '",
+                  key_id_, "' here, or its header was changed");
   }
   std::vector<std::byte> sealed(std::min<uint64_t>(file_bytes_, chunk_bytes_ + kEncryptionTagBytes));
   for (uint64_t i = 0; i < chunks_; ++i) {
@@ -214,8 +219,10 @@ Status EncryptedFile::decrypt(EncryptionKey key, std::span<std::byte> plain) con
     if (!cipher->open({number, !is_last}, chunk, part))
       return failed(Code::kDataLoss, "is damaged: chunk ", i + 1, " of ", chunks_,
                     " was changed, or does not belong to this place of this file");
-    return is_last ? failed(Code::kDataLoss, "is cut: it ends behind chunk ", i + 1, ", which was not its last one")
-                   : failed(Code::kDataLoss, "is damaged: there is something behind chunk ", i + 1, ", which was its last one");
+    return is_last ? failed(Code::kDataLoss, "is cut: it ends behind chunk ", i + 1,
+                            ", which was not its last one")
+                   : failed(Code::kDataLoss, "is damaged: there is something behind chunk ", i + 1,
+                            ", which was its last one");
   }
   return {};
 }

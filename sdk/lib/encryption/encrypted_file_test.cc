@@ -22,8 +22,8 @@
 namespace atl {
 namespace {
 
-using ::testing::HasSubstr;
 using test::TemporaryDirectory;
+using ::testing::HasSubstr;
 
 constexpr uint32_t kChunk = 64;
 constexpr size_t kWhole = kChunk + kEncryptionTagBytes;
@@ -95,7 +95,8 @@ TEST(EncryptedFile, HasChunksOfOneMebibyte) {
     const auto key = key_from(0);
     ASSERT_TRUE(encrypt_file(from.get(), to.get(), {"a", key, uint32_t{1} << 20, std::nullopt}).ok());
     const std::string bytes = bytes_of(to);
-    EXPECT_EQ(bytes.size(), kEncryptedHeaderBytes + size + (size + (1 << 20) - 1) / (1 << 20) * kEncryptionTagBytes);
+    EXPECT_EQ(bytes.size(),
+              kEncryptedHeaderBytes + size + (size + (1 << 20) - 1) / (1 << 20) * kEncryptionTagBytes);
     EXPECT_EQ(decrypted(bytes).text, plain);
   }
 }
@@ -129,7 +130,9 @@ TEST(EncryptedFile, OfAnyOtherLengthIsRefused) {
 
 TEST(EncryptedFile, SaysWhatIsWrong) {
   const std::string bytes = encrypted(plain_of(3 * kChunk));
-  const auto chunk = [&](const std::string& of, size_t i) { return of.substr(kEncryptedHeaderBytes + i * kWhole, kWhole); };
+  const auto chunk = [&](const std::string& of, size_t i) {
+    return of.substr(kEncryptedHeaderBytes + i * kWhole, kWhole);
+  };
   const std::string header = bytes.substr(0, kEncryptedHeaderBytes);
   const auto expect = [](const std::string& changed, Code code, const std::string& text) {
     const Decrypted found = decrypted(changed);
@@ -144,17 +147,21 @@ TEST(EncryptedFile, SaysWhatIsWrong) {
   expect(bytes.substr(0, bytes.size() - kWhole + 3), Code::kDataLoss, "is cut: it ends in chunk 3");
   expect(bytes.substr(0, bytes.size() - kWhole), Code::kDataLoss,
          "is cut: it ends behind chunk 2, which was not its last one");
-  expect(bytes + chunk(bytes, 0), Code::kDataLoss, "is damaged: there is something behind chunk 3, which was its last one");
+  expect(bytes + chunk(bytes, 0), Code::kDataLoss,
+         "is damaged: there is something behind chunk 3, which was its last one");
   expect(header + chunk(bytes, 1) + chunk(bytes, 0) + chunk(bytes, 2), Code::kDataLoss,
          "is damaged: chunk 1 of 3 was changed, or does not belong to this place of this file");
-  expect(header + chunk(bytes, 0) + chunk(bytes, 0) + chunk(bytes, 2), Code::kDataLoss, "is damaged: chunk 2 of 3");
+  expect(header + chunk(bytes, 0) + chunk(bytes, 0) + chunk(bytes, 2), Code::kDataLoss,
+         "is damaged: chunk 2 of 3");
   const std::string other = encrypted(plain_of(3 * kChunk));
-  expect(header + chunk(bytes, 0) + chunk(other, 1) + chunk(bytes, 2), Code::kDataLoss, "is damaged: chunk 2 of 3");
+  expect(header + chunk(bytes, 0) + chunk(other, 1) + chunk(bytes, 2), Code::kDataLoss,
+         "is damaged: chunk 2 of 3");
   std::string version = bytes, id = bytes, padding = bytes, salt = bytes, size = bytes;
   version[8] = 2;
   expect(version, Code::kInvalidArgument, "is encrypted in format 2, expected 1");
   id[48] = 'b';
-  expect(id, Code::kFailedPrecondition, "was encrypted with another key than the one that is called 'b' here, or its header");
+  expect(id, Code::kFailedPrecondition,
+         "was encrypted with another key than the one that is called 'b' here, or its header");
   padding[100] = 'x';
   expect(padding, Code::kDataLoss, "has a damaged header");
   salt[20] = static_cast<char>(salt[20] ^ 1);
@@ -175,7 +182,8 @@ TEST(EncryptedFile, ThatIsNotThereOrNoFileIsSaidToBeSo) {
   EXPECT_EQ(EncryptedFile::open(folder.path().string()).status().code(), Code::kInvalidArgument);
   const std::string fifo = (folder.path() / "fifo").string();
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
-  EXPECT_EQ(EncryptedFile::open(fifo).status().code(), Code::kInvalidArgument) << "and nobody waits for its writer";
+  EXPECT_EQ(EncryptedFile::open(fifo).status().code(), Code::kInvalidArgument)
+      << "and nobody waits for its writer";
 }
 
 // Made by Python's package cryptography (AESGCM, HKDF) as encrypted_file.h says: the key is the bytes 0 to 31, the salt 128 to 159,
@@ -202,14 +210,16 @@ TEST(EncryptedFile, IsTheSameAsAnotherProgramMakes) {
   std::string plain(150, '\0');
   for (size_t i = 0; i < plain.size(); ++i) plain[i] = static_cast<char>(i);
   EXPECT_EQ(encrypt(plain), kMadeByPython);
-  EXPECT_EQ(encrypt("").substr(2 * 112), "958f4b625c57fd9a81338e63f0cbf626c98450a434b458771dac9164aff8ffd8") << "check value and tag of an empty file";
+  EXPECT_EQ(encrypt("").substr(2 * 112), "958f4b625c57fd9a81338e63f0cbf626c98450a434b458771dac9164aff8ffd8")
+      << "check value and tag of an empty file";
 }
 
 TEST(EncryptedFiles, IsFoundByAFileSomewhereBelow) {
   const TemporaryDirectory folder;
   std::filesystem::create_directories(folder.path() / "1" / "deep");
   std::ofstream(folder.path() / "1" / "plain") << "plain";
-  std::ofstream(folder.path() / "1" / "short") << "\x89" "ATL";
+  std::ofstream(folder.path() / "1" / "short") << "\x89"
+                                                  "ATL";
   std::filesystem::create_directory_symlink(folder.path(), folder.path() / "1" / "loop");
   EXPECT_EQ(find_encrypted_file(folder.path()), "");
   EXPECT_EQ(find_encrypted_file(folder.path() / "none"), "");
@@ -250,7 +260,8 @@ TEST(LockedMemory, ThatMayNotBeLockedSaysWhatLimitsIt) {
     std::fprintf(stderr, "%s\n", std::string(memory.status().message()).c_str());
     std::_Exit(LockedMemory::make(1 << 20, false).ok() ? 0 : 3);
   };
-  EXPECT_EXIT(lock_too_much(), ::testing::ExitedWithCode(0), "1048576 bytes of memory that cannot be locked: .*8192 bytes \\(RLIMIT_MEMLOCK\\): raise");
+  EXPECT_EXIT(lock_too_much(), ::testing::ExitedWithCode(0),
+              "1048576 bytes of memory that cannot be locked: .*8192 bytes \\(RLIMIT_MEMLOCK\\): raise");
 }
 
 }  // namespace

@@ -42,7 +42,8 @@ std::string_view take_line(std::string_view& text) noexcept {
   const size_t end = text.find('\n');
   std::string_view line = text.substr(0, end);
   text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-  while (!line.empty() && (line.back() == ' ' || line.back() == '\r' || line.back() == '\t')) line.remove_suffix(1);
+  while (!line.empty() && (line.back() == ' ' || line.back() == '\r' || line.back() == '\t'))
+    line.remove_suffix(1);
   return line;
 }
 
@@ -68,8 +69,9 @@ Result<TextMemory> text_memory(bool lock) {
 Result<bool> read_some(int descriptor, bool has_offsets, TextMemory& text) {
   const std::span<std::byte> rest = text.rest();
   if (rest.empty()) return false;
-  const ssize_t count = has_offsets ? ::pread(descriptor, rest.data(), rest.size(), static_cast<off_t>(text.size))
-                                    : ::read(descriptor, rest.data(), rest.size());
+  const ssize_t count = has_offsets
+                            ? ::pread(descriptor, rest.data(), rest.size(), static_cast<off_t>(text.size))
+                            : ::read(descriptor, rest.data(), rest.size());
   if (count < 0 && (errno == EINTR || errno == EAGAIN)) return true;
   if (count < 0) return invalid_argument("it cannot be read: ", std::strerror(errno));
   text.size += static_cast<size_t>(count);
@@ -151,11 +153,13 @@ Result<EncryptionKeys> EncryptionKeys::read(const std::string& path, bool lock) 
   // A pipe must not be waited for.
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat info {};
-  if (!file.valid() || ::fstat(file.get(), &info) != 0) return failed("cannot be read: ", std::strerror(errno));
+  if (!file.valid() || ::fstat(file.get(), &info) != 0)
+    return failed("cannot be read: ", std::strerror(errno));
   if (!S_ISREG(info.st_mode)) return failed("is something else than a plain file");
   if ((info.st_mode & S_IRWXO) != 0)
     return failed("is open to all users of this machine, expected mode 0600, 0640 or 0400");
-  if ((info.st_mode & S_IWGRP) != 0) return failed("may be written by its group, expected mode 0600, 0640 or 0400");
+  if ((info.st_mode & S_IWGRP) != 0)
+    return failed("may be written by its group, expected mode 0600, 0640 or 0400");
   Result<TextMemory> text = text_memory(lock);
   if (!text.ok()) return std::move(text).status();
   Status status = read_file(file.get(), *text);

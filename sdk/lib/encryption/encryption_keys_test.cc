@@ -18,15 +18,16 @@
 namespace atl {
 namespace {
 
+using test::TemporaryDirectory;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using test::TemporaryDirectory;
 using ::testing::Not;
 
 std::string digits(char digit) { return std::string(64, digit); }
 
 TEST(EncryptionKeys, AreFoundByTheirIds) {
-  auto keys = EncryptionKeys::parse("# comment\n\na:" + digits('0') + "\r\nb-2:" + digits('A') + " \t\nc:" + digits('f'), true);
+  auto keys = EncryptionKeys::parse(
+      "# comment\n\na:" + digits('0') + "\r\nb-2:" + digits('A') + " \t\nc:" + digits('f'), true);
   ASSERT_TRUE(keys.ok()) << keys.status().text();
   EXPECT_THAT(keys->ids(), ElementsAre("a", "b-2", "c"));
   EXPECT_EQ((*keys->find("a"))[0], std::byte{0});
@@ -41,7 +42,8 @@ TEST(EncryptionKeys, OfALineThatCannotBeReadAreRefusedWithoutWhatStandsThere) {
   const auto refusal = [](const std::string& text) {
     return std::string(EncryptionKeys::parse(text, false).status().message());
   };
-  for (const std::string& line : {secret, ":" + secret, "A:" + secret, "a b:" + secret, std::string(65, 'a') + ":" + secret}) {
+  for (const std::string& line :
+       {secret, ":" + secret, "A:" + secret, "a b:" + secret, std::string(65, 'a') + ":" + secret}) {
     EXPECT_THAT(refusal("ok:" + digits('1') + "\n" + line), HasSubstr("line 2: expected 'ID:KEY'")) << line;
     EXPECT_THAT(refusal(line), Not(HasSubstr("777")));
   }
@@ -49,7 +51,8 @@ TEST(EncryptionKeys, OfALineThatCannotBeReadAreRefusedWithoutWhatStandsThere) {
     EXPECT_THAT(refusal("\na:" + key), HasSubstr("line 2: expected 64 hexadecimal digits behind 'a:'"));
     EXPECT_THAT(refusal("\na:" + key), Not(HasSubstr("777")));
   }
-  EXPECT_THAT(refusal("a:" + secret + "\na:" + secret), HasSubstr("line 2: there is a key 'a' above already"));
+  EXPECT_THAT(refusal("a:" + secret + "\na:" + secret),
+              HasSubstr("line 2: there is a key 'a' above already"));
   EXPECT_THAT(refusal(""), HasSubstr("found no key"));
   EXPECT_THAT(refusal("# nothing\n\n"), HasSubstr("found no key"));
 }

@@ -20,9 +20,10 @@ size_t mapped_size(size_t bytes) noexcept { return std::max<size_t>(bytes, 1); }
 std::string lock_limit() {
   struct rlimit limit {};
   if (::getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
-  return cat("; the process may lock ", limit.rlim_cur,
-             " bytes (RLIMIT_MEMLOCK): raise that, by LimitMEMLOCK=infinity in a unit of systemd, --ulimit memlock=-1 of "
-             "a container, or ulimit -l of a shell");
+  return cat(
+      "; the process may lock ", limit.rlim_cur,
+      " bytes (RLIMIT_MEMLOCK): raise that, by LimitMEMLOCK=infinity in a unit of systemd, --ulimit memlock=-1 of "
+      "a container, or ulimit -l of a shell");
 }
 
 }  // namespace
@@ -31,15 +32,16 @@ Result<LockedMemory> LockedMemory::make(size_t bytes, bool lock) noexcept {
   const size_t mapped = mapped_size(bytes);
   void* const begin = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (begin == MAP_FAILED)
-    return make_status(Code::kResourceExhausted, "found no ", bytes, " bytes of memory: ", std::strerror(errno));
+    return make_status(Code::kResourceExhausted, "found no ", bytes,
+                       " bytes of memory: ", std::strerror(errno));
   LockedMemory memory;
   memory.begin_ = begin;
   memory.size_ = bytes;
   if (::madvise(begin, mapped, MADV_DONTDUMP) != 0 || ::madvise(begin, mapped, MADV_DONTFORK) != 0)
     return internal_error("memory cannot be kept out of core dumps: ", std::strerror(errno));
   if (lock && ::mlock(begin, mapped) != 0) {
-    return make_status(Code::kResourceExhausted, "found ", bytes, " bytes of memory that cannot be locked: ",
-                       std::strerror(errno), lock_limit());
+    return make_status(Code::kResourceExhausted, "found ", bytes,
+                       " bytes of memory that cannot be locked: ", std::strerror(errno), lock_limit());
   }
   return memory;
 }

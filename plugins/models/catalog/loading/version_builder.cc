@@ -66,9 +66,10 @@ Status check_encrypted(const Registry& registry, const std::string& folder, cons
   if (file.empty()) return {};
   std::string others;
   for (const ServiceInfo& info : able) others += cat(others.empty() ? "" : ", ", info.instance);
-  return make_status(Code::kFailedPrecondition, "model file '", file, "' is encrypted, and backend '", backend,
-                     "' needs plain files that it can open by their paths; backends that run encrypted models: ",
-                     others.empty() ? "none" : others);
+  return make_status(
+      Code::kFailedPrecondition, "model file '", file, "' is encrypted, and backend '", backend,
+      "' needs plain files that it can open by their paths; backends that run encrypted models: ",
+      others.empty() ? "none" : others);
 }
 
 }  // namespace

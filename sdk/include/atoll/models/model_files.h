@@ -39,7 +39,9 @@ namespace atl {
 
 /// What an encrypted file begins with. No format of models does: the first byte is not ASCII, and
 /// the line end shows files that were copied as text.
-inline constexpr std::string_view kEncryptedFileMagic = "\x89" "ATLENC\n";
+inline constexpr std::string_view kEncryptedFileMagic =
+    "\x89"
+    "ATLENC\n";
 
 /// Whether a file begins with kEncryptedFileMagic. False: it does not, or it is no plain file, or
 /// cannot be read; who opens it next says why. Reads 8 bytes. [worker]
@@ -53,7 +55,8 @@ inline bool is_encrypted_file(const std::string& path) noexcept {
     // Fails on what has no offsets, such as a FIFO, whose bytes stay where they are.
     count = ::pread(file.get(), head, sizeof head, 0);
   } while (count < 0 && errno == EINTR);
-  return count == static_cast<ssize_t>(sizeof head) && std::string_view(head, sizeof head) == kEncryptedFileMagic;
+  return count == static_cast<ssize_t>(sizeof head) &&
+         std::string_view(head, sizeof head) == kEncryptedFileMagic;
 }
 
 /// The path of an encrypted file in a folder or below it; empty: none was found. Links are followed.
@@ -80,9 +83,10 @@ inline std::string find_encrypted_file(const std::string& folder) noexcept {
 /// The failure of a backend that met an encrypted file while no plugin provides ModelFiles:
 /// FAILED_PRECONDITION, with the file and the plugin to add.
 inline Status no_model_files(const std::string& path) {
-  return make_status(Code::kFailedPrecondition, "model file '", path,
-                     "' is encrypted, and the server has no plugin with the keys of models: add security/model_keys, "
-                     "or another that provides atoll.model_files/1, to the manifest");
+  return make_status(
+      Code::kFailedPrecondition, "model file '", path,
+      "' is encrypted, and the server has no plugin with the keys of models: add security/model_keys, "
+      "or another that provides atoll.model_files/1, to the manifest");
 }
 
 /// The plain bytes of one file. They lie in memory that is written neither to swap space nor into

@@ -23,7 +23,8 @@ atl::FileDescriptor file_of(std::span<const std::byte> bytes) {
 }
 
 /// \param size  of the file
-void check_same(std::span<const std::byte> plain, const atl::EncryptedFile& file, const uint8_t* data, size_t size) {
+void check_same(std::span<const std::byte> plain, const atl::EncryptedFile& file, const uint8_t* data,
+                size_t size) {
   uint32_t chunk = 0;
   std::memcpy(&chunk, data + 12, sizeof chunk);
   std::array<std::byte, atl::kEncryptionSaltBytes> salt;

@@ -37,7 +37,7 @@ struct EncryptionSettings {
   /// A power of two from 64 to 16 MiB. [bytes]
   uint32_t chunk_bytes = uint32_t{1} << 20;
   /// For tests; nothing: random.
-  std::optional<std::array<std::byte, kEncryptionSaltBytes>> salt;
+  std::optional<std::array<std::byte, kEncryptionSaltBytes>> salt = std::nullopt;
 };
 
 /// Reads a file from where it stands until its end, and writes the encrypted one. Plain bytes are overwritten in memory
