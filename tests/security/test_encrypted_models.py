@@ -51,8 +51,8 @@ def test_answers_are_those_of_the_plain_model(world):
         for name, seed in (("plain", 1), ("inside", 1), ("outside", 2), ("with-other-key", 3)):
             client.load_model(name)
             assert np.array_equal(answer(client, name), weights(seed) + np.float32(1)), name
-        inside, plain = (client.get_model_config(name, as_json=True)["config"] for name in ("inside", "plain"))
-        assert {**inside, "name": "plain"} == plain, "the configuration was completed from the encrypted file"
+        inside, plain = (str(client.get_model_config(name, as_json=True)) for name in ("inside", "plain"))
+        assert inside.replace("'inside'", "'plain'") == plain, "the configuration was completed from the encrypted file"
         server.wait_logged("outside/1/weights.bin' was decrypted with the key 'main'")
         server.wait_logged("with-other-key/1/model.onnx' was decrypted with the key 'other'")
         assert locked_kb(server) * 1024 < SIZE, "of the plain bytes nothing is left, only keys"
@@ -116,7 +116,7 @@ def test_backends_that_need_a_path_refuse_and_name_the_file(world):
         message = refusal(client, "script")
         file = world.repository / "script" / "1" / "model.py"
         assert f"model file '{file}' is encrypted, and backend 'python' needs plain files" in message, message
-        assert message.endswith("backends that run encrypted models: onnxruntime"), message
+        assert "backends that run encrypted models: onnxruntime" in message, message
 
 
 def test_without_the_plugin_the_error_names_it(world):

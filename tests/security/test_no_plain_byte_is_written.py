@@ -44,7 +44,7 @@ def joined(lines):
         if found := re.match(r" *<\.\.\. \w+ resumed>(.*)", call):
             whole.append(f"{thread} {begun.pop(thread, '')}{found.group(1)}")
         elif call.endswith("<unfinished ...>"):
-            begun[thread] = call.removesuffix("<unfinished ...>")
+            begun[thread] = call.removesuffix(" <unfinished ...>")
         else:
             whole.append(line)
     return whole + [f"{thread} {call}" for thread, call in begun.items()]

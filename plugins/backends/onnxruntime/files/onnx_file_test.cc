@@ -1,4 +1,4 @@
-#include "backends/onnxruntime/onnx_file.h"
+#include "backends/onnxruntime/files/onnx_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "backends/onnxruntime/onnx_file.h"
+#include "backends/onnxruntime/files/onnx_file.h"
 
 #include <google/protobuf/io/coded_stream.h>
 
@@ -66,8 +66,7 @@ class ExternalDataReader {
       uint32_t size = 0;
       if ((tag & 7) != kBytesType) {
         if (!skip(tag & 7)) return false;
-      } else if (!stream_.ReadVarint32(&size) ||
-                 size > static_cast<uint32_t>(std::numeric_limits<int>::max())) {
+      } else if (!stream_.ReadVarint32(&size) || size > static_cast<uint32_t>(stream_.BytesUntilLimit())) {
         return false;
       } else if (const PartField* field = field_of(part, number)) {
         const auto limit = stream_.PushLimit(static_cast<int>(size));
