@@ -39,7 +39,8 @@ Result<LockedMemory> LockedMemory::make(size_t bytes, bool lock) noexcept {
   memory.size_ = bytes;
   if (::madvise(begin, mapped, MADV_DONTDUMP) != 0 || ::madvise(begin, mapped, MADV_DONTFORK) != 0)
     return internal_error("memory cannot be kept out of core dumps: ", std::strerror(errno));
-  if (lock && ::mlock(begin, mapped) != 0) {
+  // Not mlock(), which does nothing in builds with sanitizers.
+  if (lock && ::mlock2(begin, mapped, 0) != 0) {
     return make_status(Code::kResourceExhausted, "found ", bytes,
                        " bytes of memory that cannot be locked: ", std::strerror(errno), lock_limit());
   }
