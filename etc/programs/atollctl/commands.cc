@@ -10,6 +10,7 @@
 #include "atoll/lib/version.h"
 #include "completion.h"
 #include "key_file.h"
+#include "model_encryption.h"
 #include "views.h"
 
 namespace atl::ctl {
@@ -50,6 +51,7 @@ class Program {
     add_pool_commands();
     add_lease_commands();
     add_key_commands();
+    add_model_commands();
     add_other_commands();
   }
 
@@ -88,6 +90,8 @@ class Program {
   void add_key_commands();
   void make_key_line();
   void list_key_lines();
+  void encrypt_model_folder();
+  void add_model_commands();
   void add_other_commands();
   void read_token();
 
@@ -138,6 +142,7 @@ class Program {
   std::vector<std::string> models_;
   std::string token_file_, file_;
   NewKey new_key_;
+  ModelEncryption encryption_;
   bool force_ = false, any_backends_ = false, auto_renew_ = false;
 };
 
@@ -400,8 +405,29 @@ void Program::add_key_commands() {
 
 // --- models and the server ---
 
-void Program::add_other_commands() {
-  CLI::App* model = app_.add_subcommand("model", "Models of the server that is asked")->require_subcommand(1);
+void Program::encrypt_model_folder() {
+  const Result<EncryptedModel> made = encrypt_model(encryption_);
+  if (!made.ok()) {
+    const bool is_refused = made.status().code() == Code::kInvalidArgument;
+    throw Failure{is_refused ? kUsage : kRefused, std::string(made.status().message())};
+  }
+  const EncryptedModel& model = made.value();
+  if (format() == Format::kJson) {
+    const json text = {{"folder", model.folder}, {"key_id", model.key_id}, {"files", model.files}};
+    context_.out << text.dump(2) << '\n';
+  } else if (format() == Format::kPorcelain) {
+    context_.out << model.folder << '\t' << model.key_id << '\t' << model.files << '\n';
+  } else {
+    context_.out << escaped(model.folder) << ": " << model.files
+                 << (model.files == 1 ? " file was" : " files were") << " encrypted with the key '"
+                 << model.key_id << "'\n";
+  }
+}
+
+void Program::add_model_commands() {
+  CLI::App* model =
+      app_.add_subcommand("model", "Models of the server that is asked; folders of models on this machine")
+          ->require_subcommand(1);
   for (const auto& [verb, help] :
        {std::pair{"load", "Load a model"}, std::pair{"unload", "Unload a model"}}) {
     CLI::App* change = command(*model, verb, help, [this, action = verb] {
@@ -412,6 +438,15 @@ void Program::add_other_commands() {
   command(*model, "list", "The index of its repository", [this] {
     print_models(context_.out, ask("POST", "/v2/repository/index", json::object()), format());
   });
+  CLI::App* encrypt = command(*model, "encrypt", "Make an encrypted copy of a model's folder on this machine",
+                              [this] { encrypt_model_folder(); });
+  encrypt->add_option("DIR", encryption_.folder, "The folder of the model")->required();
+  encrypt->add_option("--key-file", encryption_.key_file, "File of keys: lines 'ID:KEY'")->required();
+  encrypt->add_option("--key-id", encryption_.key_id, "One of them; else the only one");
+  encrypt->add_option("-o,--out", encryption_.out, "The new folder; else DIR.encrypted");
+}
+
+void Program::add_other_commands() {
   CLI::App* server = app_.add_subcommand("server", "The server that is asked")->require_subcommand(1);
   command(*server, "status", "Whether it is there, and what it is", [this] {
     json status = ask("GET", "/v2");

@@ -5,16 +5,11 @@
 
 #include "backends/common/batch_completion.h"
 #include "backends/common/config_view.h"
-#include "backends/common/model_file.h"
 #include "backends/onnxruntime/autofill.h"
 #include "backends/onnxruntime/gpu_source.h"
 
 namespace atl::ort {
 namespace {
-
-Result<backends::ModelFile> find_onnx_file(const std::string& version_directory, const std::string& name) {
-  return backends::find_model_file(version_directory, name.empty() ? "model.onnx" : name, "an ONNX file");
-}
 
 /// A session that is only asked what it takes and gives: nothing is optimised and no thread is started.
 OnnxSessionSettings settings_for_inspection() {
@@ -56,16 +51,16 @@ Result<std::optional<GpuSettings>> OnnxBackend::gpu_settings_for(const inference
 Result<FirstSession> OnnxBackend::open_first(const inference::ModelConfig& config,
                                              const OnnxSessionSettings& settings,
                                              std::optional<GpuSettings>& gpu_settings,
-                                             const std::string& path) const {
+                                             const OnnxFile& file) const {
   FirstSession first;
   const bool all_on_gpus =
       gpu_settings && std::ranges::all_of(config.instance_group(), [](const Group& group) {
         return group.kind() == Group::KIND_GPU && group.gpus_size() != 0;
       });
   if (all_on_gpus) first.device = config.instance_group(0).gpus(0);
-  auto session = all_on_gpus ? open_on_gpu(*context_.environment, settings, config.name(), path,
-                                           *gpu_settings, *first.device)
-                             : open_session(*context_.environment, settings, config.name(), path);
+  auto session = all_on_gpus
+                     ? open_on_gpu(context_, settings, config.name(), file, *gpu_settings, *first.device)
+                     : open_session(context_, settings, config.name(), file);
   if (!session.ok()) return std::move(session).status();
   first.session = std::move(session).value();
   return first;
@@ -99,7 +94,7 @@ Result<std::string> OnnxBackend::complete_config(const ModelSource& source) noex
   if (!default_size.ok()) return std::move(default_size).status();
   auto file = find_onnx_file(source.version_directory, config.default_model_filename());
   if (!file.ok()) return std::move(file).status();
-  auto session = open_session(*context_.environment, settings_for_inspection(), config.name(), file->path);
+  auto session = open_session(context_, settings_for_inspection(), config.name(), *file);
   if (!session.ok()) return std::move(session).status();
   auto signature = read_signature(**session);
   if (!signature.ok()) return std::move(signature).status();
@@ -117,16 +112,16 @@ Result<std::unique_ptr<BackendModel>> OnnxBackend::load(const ModelSource& sourc
   if (!file.ok()) return std::move(file).status();
   auto gpu_settings = gpu_settings_for(config);
   if (!gpu_settings.ok()) return std::move(gpu_settings).status();
-  auto first = open_first(config, *settings, *gpu_settings, file->path);
+  auto first = open_first(config, *settings, *gpu_settings, *file);
   if (!first.ok()) return std::move(first).status();
   auto signature = read_signature(*first->session);
   if (!signature.ok()) return std::move(signature).status();
   Status fits = check_against_model(config, *signature);
   auto plan = fits.ok() ? make_plan(config, *signature) : Result<OnnxModelPlan>(std::move(fits));
   if (!plan.ok()) return not_loadable(config, std::move(plan).status());
-  return std::unique_ptr<BackendModel>(new OnnxModel(
-      context_, std::move(plan).value(), std::move(settings).value(), std::move(gpu_settings).value(),
-      std::move(file->path), file->size_bytes, std::move(first).value()));
+  return std::unique_ptr<BackendModel>(
+      new OnnxModel(context_, std::move(plan).value(), std::move(settings).value(),
+                    std::move(gpu_settings).value(), std::move(file).value(), std::move(first).value()));
 }
 
 }  // namespace atl::ort

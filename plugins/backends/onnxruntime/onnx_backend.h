@@ -29,7 +29,7 @@ class OnnxBackend final : public Backend {
  private:
   Result<std::optional<GpuSettings>> gpu_settings_for(const inference::ModelConfig& config) const;
   Result<FirstSession> open_first(const inference::ModelConfig& config, const OnnxSessionSettings& settings,
-                                  std::optional<GpuSettings>& gpu_settings, const std::string& path) const;
+                                  std::optional<GpuSettings>& gpu_settings, const OnnxFile& file) const;
 
   BackendContext context_;
   SessionDefaults defaults_;

@@ -17,10 +17,12 @@ Status OnnxEngine::start_parts() {
   const Options& options = host_.options();
   turn_telemetry_off();
   ATOLL_RETURN_IF_ERROR(scratch_.open());
+  ATOLL_RETURN_IF_ERROR(model_files_.open());
   gpus_.emplace(host_, options.get_strings("cuda_libraries"));
   BackendContext context;
   context.clock = &host_.clock();
   context.scratch = &scratch_;
+  context.model_files = &model_files_;
   context.gpus = &*gpus_;
   context.scratch_keep_bytes = options.get_bytes("scratch_keep");
   SessionDefaults defaults;
@@ -44,6 +46,7 @@ Status OnnxEngine::start_parts() {
 void OnnxEngine::stop() noexcept {
   gpus_.reset();
   scratch_.close();
+  model_files_.close();
   std::lock_guard lock(mutex_);
   is_open_ = false;
   backend_.set_environment(nullptr);

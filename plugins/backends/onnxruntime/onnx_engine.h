@@ -20,7 +20,7 @@ namespace atl::ort {
 
 /// Opens ONNX Runtime when the plugin starts. Where none is found, the server serves its other models: each load here looks
 /// again, and fails with what to do.
-class OnnxEngine final : public Backend, public MetricSource {
+class OnnxEngine final : public Backend, public MetricSource, public EncryptedModels {
  public:
   explicit OnnxEngine(Host& host) noexcept : host_(host) {}
 
@@ -44,6 +44,7 @@ class OnnxEngine final : public Backend, public MetricSource {
   Host& host_;
   LibraryPlaces places_;
   ScratchSource scratch_{host_};
+  Followed<ModelFiles> model_files_{host_};
   std::mutex mutex_;  ///< for the next two, and for opening
   std::optional<OrtLibrary> library_;
   std::unique_ptr<Environment> environment_;

@@ -118,45 +118,41 @@ Result<OnnxModelPlan> make_plan(const inference::ModelConfig& config, const Sign
   return plan;
 }
 
-Result<Handle<OrtSession>> open_session(const Environment& environment, const OnnxSessionSettings& settings,
-                                        const std::string& log_id, const std::string& path,
+Result<Handle<OrtSession>> open_session(const BackendContext& context, const OnnxSessionSettings& settings,
+                                        const std::string& log_id, const OnnxFile& file,
                                         const GpuPlace* place) noexcept {
+  const Environment& environment = *context.environment;
   auto options = make_session_options(settings, environment, log_id);
   if (!options.ok()) return std::move(options).status();
   if (place != nullptr) ATOLL_RETURN_IF_ERROR(add_gpu(**options, place->settings, place->device));
   auto threads = SessionThreads::make(environment.executors(), settings);
   if (!threads.ok()) return std::move(threads).status();
   ATOLL_RETURN_IF_ERROR(threads->give_to(**options));
-  Handle<OrtSession> session;
-  Status status = make(session, api().CreateSession, &environment.env(), path.c_str(), options->get());
-  if (!status.ok()) return make_status(status.code(), "model file '", path, "': ", status.message());
-  return session;
+  return make_session(environment, file, context.model_files, **options);
 }
 
-Result<Handle<OrtSession>> open_on_gpu(const Environment& environment, const OnnxSessionSettings& settings,
-                                       const std::string& log_id, const std::string& path,
+Result<Handle<OrtSession>> open_on_gpu(const BackendContext& context, const OnnxSessionSettings& settings,
+                                       const std::string& log_id, const OnnxFile& file,
                                        GpuSettings& gpu_settings, int32_t device) noexcept {
   const GpuPlace place{gpu_settings, device};
-  auto session = open_session(environment, settings, log_id, path, &place);
+  auto session = open_session(context, settings, log_id, file, &place);
   if (session.ok() || gpu_settings.graph_sizes.empty()) return session;
   gpu_settings.graph_sizes.clear();
-  auto without = open_session(environment, settings, log_id, path, &place);
+  auto without = open_session(context, settings, log_id, file, &place);
   if (without.ok()) {
-    environment.log().warning("unable to record CUDA graph for '", log_id,
-                              "', it is run without: ", session.status().message());
+    context.environment->log().warning("unable to record CUDA graph for '", log_id,
+                                       "', it is run without: ", session.status().message());
   }
   return without;
 }
 
 OnnxModel::OnnxModel(BackendContext context, OnnxModelPlan plan, OnnxSessionSettings settings,
-                     std::optional<GpuSettings> gpu_settings, std::string path, uint64_t file_size_bytes,
-                     FirstSession first) noexcept
+                     std::optional<GpuSettings> gpu_settings, OnnxFile file, FirstSession first) noexcept
     : context_(context),
       plan_(std::make_shared<const OnnxModelPlan>(std::move(plan))),
       settings_(std::move(settings)),
       gpu_settings_(std::move(gpu_settings)),
-      path_(std::move(path)),
-      file_size_bytes_(file_size_bytes) {
+      file_(std::move(file)) {
   if (first.device) {
     sessions_on_gpu_[*first.device] = 1;
     first_on_gpu_ = std::move(first);
@@ -169,7 +165,7 @@ OnnxModel::OnnxModel(BackendContext context, OnnxModelPlan plan, OnnxSessionSett
 Result<std::shared_ptr<OrtSession>> OnnxModel::session_for_instance() noexcept {
   // The first instance takes the session that load() made, whether or not it is shared.
   if (session_ != nullptr) return settings_.share_session ? session_ : std::exchange(session_, nullptr);
-  auto opened = open_session(*context_.environment, settings_, plan_->model_name, path_);
+  auto opened = open_session(context_, settings_, plan_->model_name, file_);
   if (!opened.ok()) return std::move(opened).status();
   std::shared_ptr<OrtSession> session = std::move(opened).value();
   if (settings_.share_session) session_ = session;
@@ -182,8 +178,7 @@ Result<std::shared_ptr<OrtSession>> OnnxModel::session_on_gpu(int32_t device) no
   if (first_on_gpu_.session != nullptr && first_on_gpu_.device == device) {
     return std::shared_ptr<OrtSession>(std::move(first_on_gpu_.session));
   }
-  auto session =
-      open_on_gpu(*context_.environment, settings_, plan_->model_name, path_, *gpu_settings_, device);
+  auto session = open_on_gpu(context_, settings_, plan_->model_name, file_, *gpu_settings_, device);
   if (!session.ok()) return std::move(session).status();
   std::lock_guard lock(mutex_);
   ++sessions_on_gpu_[device];
@@ -251,9 +246,9 @@ Result<std::unique_ptr<BackendInstance>> OnnxModel::create_instance(const Instan
 std::vector<MemoryUsage> OnnxModel::memory_usage() const noexcept {
   std::lock_guard lock(mutex_);
   std::vector<MemoryUsage> usage;
-  if (on_cpu_) usage.push_back({MemoryKind::kCpu, 0, file_size_bytes_});
+  if (on_cpu_) usage.push_back({MemoryKind::kCpu, 0, file_.size_bytes});
   for (const auto& [device, count] : sessions_on_gpu_) {
-    usage.push_back({MemoryKind::kGpu, device, count * file_size_bytes_});
+    usage.push_back({MemoryKind::kGpu, device, count * file_.size_bytes});
   }
   return usage;
 }

@@ -14,6 +14,7 @@
 #include "atoll/core/clock.h"
 #include "backends/common/input_rules.h"
 #include "backends/onnxruntime/environment.h"
+#include "backends/onnxruntime/files/onnx_file.h"
 #include "backends/onnxruntime/gpu_settings.h"
 #include "backends/onnxruntime/session_settings.h"
 #include "backends/onnxruntime/signature.h"
@@ -62,7 +63,8 @@ struct BackendContext {
   Clock* clock = nullptr;
   ScratchSource* scratch = nullptr;  ///< null: the heap
   uint64_t scratch_keep_bytes = 0;
-  GpuSource* gpus = nullptr;  ///< null: models run on the CPU
+  GpuSource* gpus = nullptr;                    ///< null: models run on the CPU
+  Followed<ModelFiles>* model_files = nullptr;  ///< null: encrypted models are refused
 };
 
 /// The GPU that a session is for.
@@ -73,15 +75,15 @@ struct GpuPlace {
 
 /// \param log_id  what the session's log lines begin with
 /// \param place   null: the CPU
-/// Errors: those of ONNX Runtime, with the file's path; RESOURCE_EXHAUSTED no thread to be had.
-Result<Handle<OrtSession>> open_session(const Environment& environment, const OnnxSessionSettings& settings,
-                                        const std::string& log_id, const std::string& path,
+/// Errors: those of make_session(); RESOURCE_EXHAUSTED no thread to be had.
+Result<Handle<OrtSession>> open_session(const BackendContext& context, const OnnxSessionSettings& settings,
+                                        const std::string& log_id, const OnnxFile& file,
                                         const GpuPlace* place = nullptr) noexcept;
 
 /// A session on a GPU. Where the model cannot be run by graphs, the log says why, and the settings have none from then on.
 /// Errors: as open_session()
-Result<Handle<OrtSession>> open_on_gpu(const Environment& environment, const OnnxSessionSettings& settings,
-                                       const std::string& log_id, const std::string& path,
+Result<Handle<OrtSession>> open_on_gpu(const BackendContext& context, const OnnxSessionSettings& settings,
+                                       const std::string& log_id, const OnnxFile& file,
                                        GpuSettings& gpu_settings, int32_t device) noexcept;
 
 /// The session that a model was loaded with, and for where it is.
@@ -96,8 +98,7 @@ struct FirstSession {
 class OnnxModel final : public BackendModel {
  public:
   OnnxModel(BackendContext context, OnnxModelPlan plan, OnnxSessionSettings settings,
-            std::optional<GpuSettings> gpu_settings, std::string path, uint64_t file_size_bytes,
-            FirstSession first) noexcept;
+            std::optional<GpuSettings> gpu_settings, OnnxFile file, FirstSession first) noexcept;
 
   Result<std::unique_ptr<BackendInstance>> create_instance(const InstanceSpec& spec) noexcept override;
   /// The size of the model's file, which is mostly weights, for each session of a GPU, and once for those of the CPU.
@@ -113,8 +114,7 @@ class OnnxModel final : public BackendModel {
   std::shared_ptr<const OnnxModelPlan> plan_;
   OnnxSessionSettings settings_;
   std::optional<GpuSettings> gpu_settings_;  ///< nothing: no instance is for a GPU
-  std::string path_;
-  uint64_t file_size_bytes_;
+  const OnnxFile file_;
   std::shared_ptr<OrtSession> session_;  ///< null: on the CPU there is none, or an instance has it
   FirstSession first_on_gpu_;            ///< until an instance takes it
   mutable std::mutex mutex_;             ///< for the following

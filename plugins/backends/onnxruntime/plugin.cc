@@ -45,6 +45,7 @@ class OnnxRuntime final : public Plugin {
   void stop() override { engine_.stop(); }
   Backend& backend() noexcept { return engine_; }
   MetricSource& metrics() noexcept { return engine_; }
+  EncryptedModels& encrypted_models() noexcept { return engine_; }
 
  private:
   OnnxEngine engine_;
@@ -63,8 +64,9 @@ ATOLL_PLUGIN(OnnxRuntime, {.name = "backends/onnxruntime",
                            .license = "Apache-2.0",
                            .help = "Runs ONNX models on CPUs and GPUs with ONNX Runtime.",
                            .provides = {provide<Backend, &OnnxRuntime::backend>(),
-                                        provide<MetricSource, &OnnxRuntime::metrics>()},
-                           .needs = {many<Memory>(), optional<Cuda>()},
+                                        provide<MetricSource, &OnnxRuntime::metrics>(),
+                                        provide<EncryptedModels, &OnnxRuntime::encrypted_models>()},
+                           .needs = {many<Memory>(), optional<Cuda>(), optional<ModelFiles>()},
                            .options = kOptions,
                            .check = &check_options});
 

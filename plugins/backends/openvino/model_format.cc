@@ -114,15 +114,15 @@ uint64_t weights_beside(const std::string& path, ModelFormat format) {
   return error ? 0 : size;
 }
 
-Result<ModelFiles> saved_model_in(const std::string& folder) {
+Result<FormatFiles> saved_model_in(const std::string& folder) {
   auto graph = backends::find_model_file(folder, "saved_model.pb", "a TensorFlow SavedModel");
   if (!graph.ok()) return std::move(graph).status();
   if (!is_as_expected(ModelFormat::kSavedModel, head_of(graph->path)))
     return invalid_argument("model file '", graph->path, "': its bytes are not those of a SavedModel");
-  return ModelFiles{folder, ModelFormat::kSavedModel, bytes_below(folder), false};
+  return FormatFiles{folder, ModelFormat::kSavedModel, bytes_below(folder), false};
 }
 
-Result<ModelFiles> find_named(const std::string& version_directory, const std::string& name) {
+Result<FormatFiles> find_named(const std::string& version_directory, const std::string& name) {
   std::error_code ignored;
   const std::string folder = cat(version_directory, "/", name);
   auto file = backends::find_model_file(version_directory, name, "a model file");
@@ -139,8 +139,9 @@ Result<ModelFiles> find_named(const std::string& version_directory, const std::s
   }
   if (!is_as_expected(suffix->format, head_of(file->path)))
     return invalid_argument("model file '", file->path, "': its first bytes are not those of ", suffix->what);
-  return ModelFiles{file->path, suffix->format, file->size_bytes + weights_beside(file->path, suffix->format),
-                    suffix->format == ModelFormat::kIr && has_state_in(file->path)};
+  return FormatFiles{file->path, suffix->format,
+                     file->size_bytes + weights_beside(file->path, suffix->format),
+                     suffix->format == ModelFormat::kIr && has_state_in(file->path)};
 }
 
 }  // namespace
@@ -152,7 +153,7 @@ const char* format_name(ModelFormat format) noexcept {
   return kNames[static_cast<size_t>(format)];
 }
 
-Result<ModelFiles> find_model(const std::string& version_directory, const std::string& file_name) noexcept
+Result<FormatFiles> find_model(const std::string& version_directory, const std::string& file_name) noexcept
     try {
   const std::string name = file_name.empty() ? std::string(kDefaultName) : file_name;
   auto found = find_named(version_directory, name);

@@ -14,7 +14,7 @@ enum class ModelFormat { kIr, kOnnx, kSavedModel, kGraphDef, kTfLite, kPaddle };
 /// The name of a format in sentences: "OpenVINO IR".
 const char* format_name(ModelFormat format) noexcept;
 
-struct ModelFiles {
+struct FormatFiles {
   std::string path;  ///< what OpenVINO is to read: a file, or the folder of a SavedModel
   ModelFormat format = ModelFormat::kIr;
   uint64_t size_bytes = 0;  ///< with the weights that lie beside
@@ -25,6 +25,6 @@ struct ModelFiles {
 /// Finds `file_name` in the version's folder, a file or a folder. If it is "model.xml" or empty and not there, one of the names that
 /// the other formats have. What is found must have the suffix of a format and begin as files of it do.
 /// Errors: INVALID_ARGUMENT the name leaves the folder, or what is there is of no format; NOT_FOUND.
-Result<ModelFiles> find_model(const std::string& version_directory, const std::string& file_name) noexcept;
+Result<FormatFiles> find_model(const std::string& version_directory, const std::string& file_name) noexcept;
 
 }  // namespace atl::openvino

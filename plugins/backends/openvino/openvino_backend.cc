@@ -15,7 +15,7 @@
 namespace atl::openvino {
 namespace {
 
-Result<Handle<OvModel>> read_model(const OvCore& core, const ModelFiles& files) {
+Result<Handle<OvModel>> read_model(const OvCore& core, const FormatFiles& files) {
   Handle<OvModel> model;
   // The second name is that of the weights: null for those beside the file.
   Status status =
@@ -92,7 +92,7 @@ class OvLoadedModel final : public BackendModel {
 };
 
 Result<std::unique_ptr<BackendModel>> load_model(const inference::ModelConfig& config,
-                                                 const OvSettings& settings, const ModelFiles& files,
+                                                 const OvSettings& settings, const FormatFiles& files,
                                                  Host& host) {
   Handle<OvCore> own_core;
   if (!settings.extension.empty()) {

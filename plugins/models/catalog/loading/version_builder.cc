@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "atoll/models/model_files.h"
 #include "atoll/models/repository_agents.h"
 #include "atoll/proto/model_description.h"
 #include "atoll/request/response_cache.h"
@@ -54,6 +55,21 @@ Result<inference::ModelConfig> with_instances(const std::string& served, const s
   config.clear_version_policy();
   if (other.has_version_policy()) *config.mutable_version_policy() = other.version_policy();
   return config;
+}
+
+/// A backend that opens files by their paths would take cipher text for what it is not.
+/// \param folder  of the version. \param backend  the name of its instance
+Status check_encrypted(const Registry& registry, const std::string& folder, const std::string& backend) {
+  const std::vector<ServiceInfo> able = registry.list(EncryptedModels::kInterfaceId);
+  if (std::ranges::any_of(able, [&](const ServiceInfo& info) { return info.instance == backend; })) return {};
+  const std::string file = find_encrypted_file(folder);
+  if (file.empty()) return {};
+  std::string others;
+  for (const ServiceInfo& info : able) others += cat(others.empty() ? "" : ", ", info.instance);
+  return make_status(
+      Code::kFailedPrecondition, "model file '", file, "' is encrypted, and backend '", backend,
+      "' needs plain files that it can open by their paths; backends that run encrypted models: ",
+      others.empty() ? "none" : others);
 }
 
 }  // namespace
@@ -158,6 +174,7 @@ LoadFailure VersionBuilder::load_backend() {
   parts_.backend = std::make_shared<Service<Backend>>(std::move(chosen->service));
   Backend& backend = **parts_.backend;
 
+  ATOLL_RETURN_IF_ERROR(check_encrypted(context_.host.registry(), version_.path, chosen->instance));
   task_.at(cat("by backend '", parts_.dependencies.back().instance, "'"));
   std::unique_ptr<PendingModel> pending;
   if (parts_.backend->minor() >= Backend::kAnyNameMinor) {
