@@ -28,21 +28,47 @@ Lifecycle::Lifecycle(KernelContext& kernel) : kernel_(kernel) {
   };
 }
 
-void Lifecycle::match(Build& build, GenerationPlan plan) {
-  for (const auto& instance : current_) build.running[instance->name()] = instance;
-  std::set<std::string> carried;
+const Instance* Lifecycle::find(const std::string& name) const {
+  const auto found = std::ranges::find(current_, name, [](const auto& one) { return one->name(); });
+  return found == current_.end() ? nullptr : found->get();
+}
+
+std::map<std::string, std::string> Lifecycle::compare(const GenerationPlan& plan) const {
+  std::map<std::string, std::string> all;
   // Providers come first in the plan, so whether a required provider is carried over is known when its holder
   // is asked.
   for (const PlannedInstance& planned : plan) {
-    const std::string& name = planned.config.name;
-    auto old = build.running.find(name);
-    std::string why(old == build.running.end() ? runtime::ReloadChanges::kNew
-                                               : old->second->difference_from(planned));
+    const Instance* const old = find(planned.config.name);
+    std::string why(old == nullptr ? runtime::ReloadChanges::kNew : old->difference_from(planned));
     for (const std::string& provider : planned.required) {
-      if (why.empty() && !carried.contains(provider)) why = cat("it needs ", provider);
+      if (why.empty() && !all[provider].empty()) why = cat("it needs ", provider);
     }
-    if (why.empty()) carried.insert(name);
-    build.changes.planned(name, why);
+    all[planned.config.name] = why;
+  }
+  return all;
+}
+
+std::vector<InstanceDifference> Lifecycle::differences(
+    GenerationPlan plan, std::vector<runtime::DescribedInstance> unopened) const {
+  for (PlannedInstance& planned : plan) {
+    const Instance* const old = find(planned.config.name);
+    if (!unopened.empty() && old != nullptr) planned.bindings = old->bindings();
+  }
+  auto why = compare(plan);
+  for (const auto& one : unopened)
+    why[one.shown.instance] = find(one.shown.instance) == nullptr ? runtime::ReloadChanges::kNew : "file";
+  for (const PlannedInstance& planned : plan) unopened.push_back(planned.described(*planned.options));
+  return runtime::instance_differences(kernel_.control.described(), unopened, why);
+}
+
+void Lifecycle::match(Build& build, GenerationPlan plan) {
+  for (const auto& instance : current_) build.running[instance->name()] = instance;
+  std::set<std::string> carried;
+  auto why = compare(plan);
+  for (const PlannedInstance& planned : plan) {
+    const std::string& name = planned.config.name;
+    if (why[name].empty()) carried.insert(name);
+    build.changes.planned(name, why[name]);
   }
   std::set<OwnerId> leaving;
   for (const auto& instance : current_) {
@@ -117,6 +143,9 @@ void Lifecycle::swap(Build& build) {
     }
   }
   changes_ = build.changes.text();
+  std::vector<runtime::DescribedInstance> described;
+  for (const auto& instance : current_) described.push_back(instance->described());
+  kernel_.control.set_running(generation_, std::move(described));
   for (const auto& instance : build.fresh) {
     if (build.running.contains(instance->name())) instance->own_name();
   }
