@@ -20,6 +20,7 @@
 #include "frontends/console/history/history_sampler.h"
 #include "frontends/console/instances/instance_list.h"
 #include "frontends/console/log/log_lines.h"
+#include "frontends/console/manifest/manifest_calls.h"
 #include "frontends/console/page_files.h"
 #include "frontends/console/timeline/timeline_json.h"
 #include "frontends/console/timeline/timeline_recorder.h"
@@ -61,6 +62,8 @@ class ConsoleRoutes final : public HttpRoutes {
   void answer_timeline(HttpExchange& exchange, const TimelineQuery& query);
   void answer_ensembles(HttpExchange& exchange);
   void answer_plugins(HttpExchange& exchange) const;
+  /// Options, and manifests.
+  void take_manifest(std::string_view route, HttpExchange& exchange, Pass pass);
   /// What other plugins count. \param is_tenants  false: sequences
   void answer_counts(HttpExchange& exchange, bool is_tenants);
   void answer_waiting(HttpExchange& exchange);
@@ -84,6 +87,7 @@ class ConsoleRoutes final : public HttpRoutes {
   TimelineRecorder recorder_;
   InstanceList instances_;
   Followed<ModelControl> control_;
+  const ManifestCalls manifest_;
   ServerFacts server_;  ///< without `control` and `may_act`, which facts() has
   SerialExecutorPtr slow_;
 };
