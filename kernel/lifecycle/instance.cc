@@ -56,10 +56,11 @@ Instance::Instance(KernelContext& kernel, PlannedInstance planned, uint64_t gene
   move_to(kLoaded);
 }
 
-std::string_view Instance::difference_from(const PlannedInstance& planned) const {
+std::string_view Instance::difference_from(const PlannedInstance& planned, bool bound) const {
   if (planned_.config.use != planned.config.use) return "plugin";
   if (planned_.library.get() != planned.library.get()) return "file";
-  if (planned_.config.needs != planned.config.needs || planned_.bindings != planned.bindings) return "needs";
+  if (planned_.config.needs != planned.config.needs || (bound && planned_.bindings != planned.bindings))
+    return "needs";
   if (options_now().equals(*planned.options)) return "";
   bool follows = false;
   if (follower_ != nullptr) {

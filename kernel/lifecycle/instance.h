@@ -36,10 +36,8 @@ class Instance final : private Host {
   InstanceState state() const { return state_; }
   OwnerId owner() const { return registry_.owner(); }
   /// Which of what shapes this instance is different in the plan: "plugin", "file", "needs", "options"; empty:
-  /// nothing, or only options that it can follow.
-  std::string_view difference_from(const PlannedInstance& planned) const;
-  runtime::DescribedInstance described() const { return planned_.described(options_now()); }
-  const std::map<std::string, std::string>& bindings() const { return planned_.bindings; }
+  /// nothing, or only options that it can follow. \param bound  the plan says who provides what
+  std::string_view difference_from(const PlannedInstance& planned, bool bound) const;
   /// It was carried over into a generation that is the running one now: it goes on with that one's options.
   /// \returns whether they are others than before
   bool follow(std::unique_ptr<OptionValues> options);

@@ -54,7 +54,7 @@ class Lifecycle {
   const Instance* find(const std::string& name) const;
   /// Why each planned instance would be made anew: ReloadChanges::kNew, as Instance::difference_from(), or because of
   /// a provider; empty: it would be carried over.
-  std::map<std::string, std::string> compare(const GenerationPlan& plan) const;
+  std::map<std::string, std::string> compare(const GenerationPlan& plan, bool bound = true) const;
   void match(Build& build, GenerationPlan plan);
   Status bring_up(Build& build, const std::function<bool()>& interrupted);
   void swap(Build& build);

@@ -23,8 +23,8 @@ struct PlannedInstance {
   std::map<std::string, std::string> bindings;  ///< interface id -> instance, for acquire() without a name
   std::set<std::string> required;               ///< instances that required needs are bound to
   std::string text() const { return runtime::plugin_text(config.name, config.use); }
-  runtime::DescribedInstance described(const OptionValues& values) const {
-    return runtime::describe_instance(config.name, config.use, library->options(), values);
+  runtime::DescribedInstance described() const {
+    return runtime::describe_instance(config.name, config.use, library->options(), *options);
   }
 };
 

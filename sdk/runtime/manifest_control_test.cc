@@ -7,7 +7,6 @@
 
 #include "atoll/core/moved_option.h"
 #include "atoll/core/option_table.h"
-#include "atoll/core/secret_option.h"
 #include "atoll/core/text.h"
 #include "atoll/runtime/reload_counts.h"
 #include "atoll/runtime/system_clock.h"

@@ -5,8 +5,8 @@
 #include <iterator>
 #include <span>
 
+#include "atoll/core/moved_option.h"
 #include "atoll/core/quantity.h"
-#include "atoll/core/secret_option.h"
 #include "atoll/core/text.h"
 
 namespace atl::runtime {

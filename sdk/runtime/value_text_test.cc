@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "atoll/core/moved_option.h"
 #include "atoll/core/option_table.h"
-#include "atoll/core/secret_option.h"
 
 namespace atl::runtime {
 namespace {

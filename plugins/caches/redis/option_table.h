@@ -1,8 +1,8 @@
 /// Options of caches/redis.
 #pragma once
 
+#include "atoll/core/moved_option.h"
 #include "atoll/core/option_table.h"
-#include "atoll/core/secret_option.h"
 
 namespace atl::caches {
 

@@ -14,6 +14,7 @@
 #include "frontends/console/counts/sequences_json.h"
 #include "frontends/console/counts/tenants_json.h"
 #include "frontends/console/instances/instances_json.h"
+#include "frontends/console/manifest/manifest_calls.h"
 #include "frontends/console/waits/waiting_json.h"
 
 namespace atl::frontends::console {
@@ -74,8 +75,7 @@ ConsoleRoutes::ConsoleRoutes(Host& host, CallerRules rules, int64_t history_ns)
       timeline_(host),
       recorder_(host, timeline_),
       instances_(host),
-      control_(host),
-      manifest_(host) {}
+      control_(host) {}
 
 Status ConsoleRoutes::start() {
   Result<Service<ModelCatalog>> catalog = host_.registry().find<ModelCatalog>();
@@ -282,17 +282,17 @@ void ConsoleRoutes::take_manifest(std::string_view route, HttpExchange& exchange
   }
   if (route == kOptions)
     return answer_later(exchange, std::move(pass),
-                        [this](HttpExchange& to) { manifest_.answer_options(to, server_.start); });
+                        [this](HttpExchange& to) { answer_options(host_, to, server_.start); });
   if (route == kApply) {
     const auto last = timeline_.newest([](const TimelineEntry&) { return true; });
-    return manifest_.apply(exchange, last == nullptr ? 0 : last->number, server_.start);
+    return apply_manifest(host_, exchange, last == nullptr ? 0 : last->number, server_.start);
   }
   std::optional<std::string> text;
   if (route == kCheck) {
     const std::span<const std::byte> body = exchange.body();
     text.emplace(reinterpret_cast<const char*>(body.data()), body.size());
   }
-  manifest_.compare(exchange, std::move(pass), std::move(text), server_.start);
+  compare_manifest(host_, exchange, std::move(pass), std::move(text), server_.start);
 }
 
 void ConsoleRoutes::answer_counts(HttpExchange& exchange, bool is_tenants) {

@@ -20,7 +20,6 @@
 #include "frontends/console/history/history_sampler.h"
 #include "frontends/console/instances/instance_list.h"
 #include "frontends/console/log/log_lines.h"
-#include "frontends/console/manifest/manifest_calls.h"
 #include "frontends/console/page_files.h"
 #include "frontends/console/timeline/timeline_json.h"
 #include "frontends/console/timeline/timeline_recorder.h"
@@ -87,7 +86,6 @@ class ConsoleRoutes final : public HttpRoutes {
   TimelineRecorder recorder_;
   InstanceList instances_;
   Followed<ModelControl> control_;
-  const ManifestCalls manifest_;
   ServerFacts server_;  ///< without `control` and `may_act`, which facts() has
   SerialExecutorPtr slow_;
 };

@@ -10,15 +10,15 @@
 
 namespace atl::frontends::console {
 
-void ManifestCalls::answer_options(HttpExchange& exchange, const ProcessStart& start) const {
-  const Result<Service<KernelControl>> kernel = host_.registry().find<KernelControl>();
+void answer_options(Host& host, HttpExchange& exchange, const ProcessStart& start) {
+  const Result<Service<KernelControl>> kernel = host.registry().find<KernelControl>();
   if (!kernel.ok()) return answer_failure(exchange, kernel.status());
   answer_json(exchange, 200, options_json(*kernel.value()->running(), start));
 }
 
-void ManifestCalls::compare(HttpExchange& exchange, Pass pass, std::optional<std::string> text,
-                            const ProcessStart& start) const {
-  const Result<Service<KernelControl>> kernel = host_.registry().find<KernelControl>();
+void compare_manifest(Host& host, HttpExchange& exchange, Pass pass, std::optional<std::string> text,
+                      const ProcessStart& start) {
+  const Result<Service<KernelControl>> kernel = host.registry().find<KernelControl>();
   if (!kernel.ok()) return answer_failure(exchange, kernel.status());
   const uint64_t generation = kernel.value()->running()->generation;
   // A function that is copied cannot hold what is only moved.
@@ -37,13 +37,13 @@ void ManifestCalls::compare(HttpExchange& exchange, Pass pass, std::optional<std
                           });
 }
 
-void ManifestCalls::apply(HttpExchange& exchange, uint64_t since, const ProcessStart& start) const {
-  const Result<Service<KernelControl>> kernel = host_.registry().find<KernelControl>();
+void apply_manifest(Host& host, HttpExchange& exchange, uint64_t since, const ProcessStart& start) {
+  const Result<Service<KernelControl>> kernel = host.registry().find<KernelControl>();
   if (!kernel.ok()) return answer_failure(exchange, kernel.status());
   const uint64_t generation = kernel.value()->running()->generation;
   if (const Status begun = kernel.value()->apply(); !begun.ok()) return answer_failure(exchange, begun);
-  host_.log().info("the manifest is read again, as ",
-                   exchange.caller().empty() ? std::string_view("somebody") : exchange.caller(), " asked");
+  host.log().info("the manifest is read again, as ",
+                  exchange.caller().empty() ? std::string_view("somebody") : exchange.caller(), " asked");
   answer_json(exchange, 202, applied_json(generation, since, start));
 }
 

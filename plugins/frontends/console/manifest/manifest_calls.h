@@ -14,21 +14,13 @@
 
 namespace atl::frontends::console {
 
-/// Whoever calls has been let in, and may see and do this for the whole server. [any]
-class ManifestCalls {
- public:
-  /// \param host  outlives this object
-  explicit ManifestCalls(Host& host) : host_(host) {}
+// Whoever calls has been let in, and may see and do this for the whole server. [any]
 
-  void answer_options(HttpExchange& exchange, const ProcessStart& start) const;
-  /// Answers later, on the control thread. \param text  of a manifest; without one it is the file
-  void compare(HttpExchange& exchange, Pass pass, std::optional<std::string> text,
-               const ProcessStart& start) const;
-  /// \param since  the number of the last entry of the timeline
-  void apply(HttpExchange& exchange, uint64_t since, const ProcessStart& start) const;
-
- private:
-  Host& host_;
-};
+void answer_options(Host& host, HttpExchange& exchange, const ProcessStart& start);
+/// Answers later, on the control thread. \param text  of a manifest; without one it is the file
+void compare_manifest(Host& host, HttpExchange& exchange, Pass pass, std::optional<std::string> text,
+                      const ProcessStart& start);
+/// \param since  the number of the last entry of the timeline
+void apply_manifest(Host& host, HttpExchange& exchange, uint64_t since, const ProcessStart& start);
 
 }  // namespace atl::frontends::console

@@ -23,7 +23,7 @@ namespace atl {
 /// An option of a plugin instance, with the value that the instance has. Values are texts as a manifest has them: `true`,
 /// `"250ms"`, `["a", "b"]`, `{ key = "value" }`.
 ///
-/// Secrets are not among them. Of an option that is one by option_secret() (core/secret_option.h), or whose type is a string,
+/// Secrets are not among them. Of an option that is one by option_secret() (core/moved_option.h), or whose type is a string,
 /// a list or a map and whose name has one of the words password, passphrase, secret, token, credential, credentials and
 /// restricted and does not end with file, path or header, the value is empty, and is_secret is true. Of other maps the
 /// members whose own names are such have `"***"` in place of their values.
