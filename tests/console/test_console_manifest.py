@@ -49,6 +49,7 @@ def test_the_calls(world):
 
     same = ask(world, "manifest")[1]
     assert (same["instances"], same["problems"], same["own"], same["unopened"]) == ([], [], False, [])
+    old = world.manifest.read_text()
     text = edit(world, lambda old: old.replace(USE, USE + 'history_interval = "1s"\n').replace(SECRET, f"{SECRET}-2") + '\n[plugin.cache]\nuse = "caches/local"\n')
     changed = {one["name"]: one for one in ask(world, "manifest")[1]["instances"]}
     assert changed["console"]["change"] == "replaced" and changed["console"]["why"] == "options"
@@ -65,6 +66,11 @@ def test_the_calls(world):
     (problem,) = ask(world, "manifest/check", "POST", text.replace("history_interval", "history_intervall"))[1]["problems"]
     assert "did you mean 'history_interval'?" in problem
     assert ask(world, "manifest/check", "POST", "x" * (1 << 20) + "y")[1]["problems"] != []
+    # What would go on with other options, and plugins that would not fit together.
+    (followed,) = ask(world, "manifest/check", "POST", old.replace('use = "models/catalog"\n', 'use = "models/catalog"\nbackend_settings = { identity = "a=1" }\n'))[1]["instances"]
+    assert (followed["name"], followed["change"], [one["key"] for one in followed["options"]]) == ("models", "changed", ["backend_settings"])
+    lonely = ask(world, "manifest/check", "POST", old.replace('use = "models/catalog"\n', 'use = "models/catalog"\nenabled = false\n'))[1]
+    assert any("atoll.model_catalog/1" in line for line in lonely["problems"]) and lonely["instances"] == []
     # Who may look may not act.
     for path in ("manifest/check", "manifest/apply"):
         assert ask(world, path, "POST", text, world.monitor)[0] == 403
