@@ -1,33 +1,15 @@
 #include "kernel/cli/plugin_list.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <string_view>
 #include <utility>
 
+#include "atoll/runtime/plugin_folders.h"
 #include "kernel/lifecycle/plan.h"
 #include "kernel/loader/plugin_loader.h"
 
 namespace atl::kernel {
-namespace {
-
-std::vector<std::string> files_in(const std::vector<std::string>& folders) {
-  namespace fs = std::filesystem;
-  std::vector<std::string> files;
-  for (const std::string& folder : folders) {
-    std::error_code error;
-    for (fs::directory_iterator role(folder, error), end; !error && role != end; role.increment(error)) {
-      std::error_code inner;
-      for (fs::directory_iterator file(role->path(), inner); !inner && file != end; file.increment(inner)) {
-        if (file->path().extension() == ".so") files.push_back(file->path().string());
-      }
-    }
-  }
-  return files;
-}
-
-}  // namespace
 
 Status list_plugins(const ServerArguments& arguments, LogSink& sink,
                     const std::function<void(std::span<const atoll_plugin_v1_t* const>)>& render) {
@@ -35,7 +17,8 @@ Status list_plugins(const ServerArguments& arguments, LogSink& sink,
   Result<Manifest> manifest = read_manifest(arguments.manifest_path, arguments.overrides, wrong);
   if (!manifest.ok()) return std::move(manifest).status();
   ATOLL_RETURN_IF_ERROR(wrong.status());
-  std::vector<std::string> files = files_in(search_path(manifest.value(), arguments.default_plugin_path));
+  std::vector<std::string> files =
+      runtime::plugin_files(search_path(manifest.value(), arguments.default_plugin_path));
   for (const InstanceConfig& config : manifest->instances) {
     if (!config.file.empty()) files.push_back(config.file);
   }

@@ -11,42 +11,11 @@ namespace {
 
 using enum PluginStateChanged::State;
 
-constexpr std::string_view kStateNames[] = {"declared", "resolved", "loaded",    "created",  "active",
-                                            "draining", "stopped",  "destroyed", "unloaded", "failed"};
-
 std::function<void()> report_throw(LogSink& sink, const std::string& instance) {
   return [&sink, instance] { sink.write(LogLevel::kError, instance, "a task let an exception out"); };
 }
 
 }  // namespace
-
-std::string_view state_name(InstanceState state) { return kStateNames[static_cast<uint32_t>(state)]; }
-
-bool may_follow(InstanceState from, InstanceState to) {
-  switch (to) {
-    case kDeclared:
-      return false;
-    case kResolved:
-      return from == kDeclared;
-    case kLoaded:
-      return from == kResolved;
-    case kCreated:
-      return from == kLoaded;
-    case kActive:
-      return from == kCreated;
-    case kDraining:
-      return from == kActive;
-    case kStopped:
-      return from == kDraining;
-    case kDestroyed:
-      return from == kStopped || from == kCreated;
-    case kUnloaded:
-      return from == kDestroyed || from == kLoaded;
-    case kFailed:
-      return from <= kCreated;
-  }
-  return false;
-}
 
 void publish_changes(KernelContext& kernel, const std::vector<ServiceChange>& changes) {
   for (const ServiceChange& change : changes) {
@@ -87,10 +56,11 @@ Instance::Instance(KernelContext& kernel, PlannedInstance planned, uint64_t gene
   move_to(kLoaded);
 }
 
-std::string_view Instance::difference_from(const PlannedInstance& planned) const {
+std::string_view Instance::difference_from(const PlannedInstance& planned, bool bound) const {
   if (planned_.config.use != planned.config.use) return "plugin";
   if (planned_.library.get() != planned.library.get()) return "file";
-  if (planned_.config.needs != planned.config.needs || planned_.bindings != planned.bindings) return "needs";
+  if (planned_.config.needs != planned.config.needs || (bound && planned_.bindings != planned.bindings))
+    return "needs";
   if (options_now().equals(*planned.options)) return "";
   bool follows = false;
   if (follower_ != nullptr) {

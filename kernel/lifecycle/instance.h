@@ -11,17 +11,16 @@
 #include "atoll/core/host.h"
 #include "atoll/core/options_follower.h"
 #include "atoll/runtime/instance_tasks.h"
+#include "atoll/runtime/plugin_states.h"
 #include "atoll/runtime/thread_executor.h"
 #include "kernel/lifecycle/kernel_context.h"
 #include "kernel/lifecycle/plan.h"
 
 namespace atl::kernel {
 
-using InstanceState = PluginStateChanged::State;
-
-std::string_view state_name(InstanceState state);
-/// The lifecycle as a table: may `from` be followed by `to`?
-bool may_follow(InstanceState from, InstanceState to);
+using runtime::InstanceState;
+using runtime::may_follow;
+using runtime::state_name;
 
 /// [control], but for the Host it hands its plugin.
 class Instance final : private Host {
@@ -37,8 +36,8 @@ class Instance final : private Host {
   InstanceState state() const { return state_; }
   OwnerId owner() const { return registry_.owner(); }
   /// Which of what shapes this instance is different in the plan: "plugin", "file", "needs", "options"; empty:
-  /// nothing, or only options that it can follow.
-  std::string_view difference_from(const PlannedInstance& planned) const;
+  /// nothing, or only options that it can follow. \param bound  the plan says who provides what
+  std::string_view difference_from(const PlannedInstance& planned, bool bound) const;
   /// It was carried over into a generation that is the running one now: it goes on with that one's options.
   /// \returns whether they are others than before
   bool follow(std::unique_ptr<OptionValues> options);

@@ -8,6 +8,7 @@
 #include "atoll/runtime/call_watch.h"
 #include "atoll/runtime/control_loop.h"
 #include "atoll/runtime/event_queue.h"
+#include "atoll/runtime/manifest_control.h"
 #include "atoll/runtime/worker_threads.h"
 #include "kernel/loader/plugin_loader.h"
 #include "kernel/log/log_sink.h"
@@ -25,6 +26,7 @@ struct KernelContext {
   ServiceRegistry& services;
   PluginLoader& loader;
   runtime::CallWatch& watch;
+  runtime::ManifestControl& control;
   std::string version;
   std::function<void()>
       poke;  ///< [any] an instance may have become quiescent: look again, on the control thread

@@ -19,6 +19,7 @@ struct Lifecycle::Build {
       carried;                                               // with their new options
   std::map<std::string, std::shared_ptr<Instance>> running;  // all of the running generation, by name
   runtime::ReloadChanges changes;
+  std::vector<runtime::DescribedInstance> described;  // of all in `next`
 };
 
 Lifecycle::Lifecycle(KernelContext& kernel) : kernel_(kernel) {
@@ -28,21 +29,44 @@ Lifecycle::Lifecycle(KernelContext& kernel) : kernel_(kernel) {
   };
 }
 
-void Lifecycle::match(Build& build, GenerationPlan plan) {
-  for (const auto& instance : current_) build.running[instance->name()] = instance;
-  std::set<std::string> carried;
+const Instance* Lifecycle::find(const std::string& name) const {
+  const auto found = std::ranges::find(current_, name, [](const auto& one) { return one->name(); });
+  return found == current_.end() ? nullptr : found->get();
+}
+
+std::map<std::string, std::string> Lifecycle::compare(const GenerationPlan& plan, bool bound) const {
+  std::map<std::string, std::string> all;
   // Providers come first in the plan, so whether a required provider is carried over is known when its holder
   // is asked.
   for (const PlannedInstance& planned : plan) {
-    const std::string& name = planned.config.name;
-    auto old = build.running.find(name);
-    std::string why(old == build.running.end() ? runtime::ReloadChanges::kNew
-                                               : old->second->difference_from(planned));
+    const Instance* const old = find(planned.config.name);
+    std::string why(old == nullptr ? runtime::ReloadChanges::kNew : old->difference_from(planned, bound));
     for (const std::string& provider : planned.required) {
-      if (why.empty() && !carried.contains(provider)) why = cat("it needs ", provider);
+      if (why.empty() && !all[provider].empty()) why = cat("it needs ", provider);
     }
-    if (why.empty()) carried.insert(name);
-    build.changes.planned(name, why);
+    all[planned.config.name] = why;
+  }
+  return all;
+}
+
+std::vector<InstanceDifference> Lifecycle::differences(
+    GenerationPlan plan, std::vector<runtime::DescribedInstance> unopened) const {
+  auto why = compare(plan, unopened.empty());
+  for (const auto& one : unopened)
+    why[one.shown.instance] = find(one.shown.instance) == nullptr ? runtime::ReloadChanges::kNew : "file";
+  for (const PlannedInstance& planned : plan) unopened.push_back(planned.described());
+  return runtime::instance_differences(kernel_.control.described(), unopened, why);
+}
+
+void Lifecycle::match(Build& build, GenerationPlan plan) {
+  for (const auto& instance : current_) build.running[instance->name()] = instance;
+  std::set<std::string> carried;
+  auto why = compare(plan);
+  for (const PlannedInstance& planned : plan) {
+    const std::string& name = planned.config.name;
+    if (why[name].empty()) carried.insert(name);
+    build.changes.planned(name, why[name]);
+    build.described.push_back(planned.described());
   }
   std::set<OwnerId> leaving;
   for (const auto& instance : current_) {
@@ -117,6 +141,7 @@ void Lifecycle::swap(Build& build) {
     }
   }
   changes_ = build.changes.text();
+  kernel_.control.set_running(generation_, std::move(build.described));
   for (const auto& instance : build.fresh) {
     if (build.running.contains(instance->name())) instance->own_name();
   }

@@ -5,7 +5,9 @@
 #include <deque>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "kernel/lifecycle/instance.h"
@@ -24,6 +26,11 @@ class Lifecycle {
   /// noticed. \param interrupted  asked between steps; true: give up, as for a failure (CANCELLED). Errors:
   /// one line naming the instance, the plugin, the step and the cause.
   Status apply(GenerationPlan plan, int64_t drain_timeout_ns, const std::function<bool()>& interrupted = {});
+
+  /// What apply() would do to the instances. \param unopened  instances of plugins whose files are not open: the plan is
+  /// without them and without bindings
+  std::vector<InstanceDifference> differences(GenerationPlan plan,
+                                              std::vector<runtime::DescribedInstance> unopened) const;
 
   /// Retires everything.
   void shut_down(int64_t drain_timeout_ns);
@@ -44,6 +51,10 @@ class Lifecycle {
 
  private:
   struct Build;
+  const Instance* find(const std::string& name) const;
+  /// Why each planned instance would be made anew: ReloadChanges::kNew, as Instance::difference_from(), or because of
+  /// a provider; empty: it would be carried over.
+  std::map<std::string, std::string> compare(const GenerationPlan& plan, bool bound = true) const;
   void match(Build& build, GenerationPlan plan);
   Status bring_up(Build& build, const std::function<bool()>& interrupted);
   void swap(Build& build);

@@ -25,11 +25,7 @@ void add_lines(const PlannedInstance& instance, const Status& failure,
                const std::vector<std::string>& folders, runtime::Problems& problems) {
   const bool no_file = failure.code() == Code::kNotFound && instance.config.file.empty();
   const std::string hint = no_file ? runtime::plugin_suggestion(instance.config.use, folders) : std::string();
-  const std::string text = cat(failure.text(), hint);
-  for (size_t at = 0, end = 0; end != std::string::npos; at = end + 1) {
-    end = text.find('\n', at);
-    problems.add(instance.config.plugin_where, instance.text(), ": ", text.substr(at, end - at));
-  }
+  problems.add_lines(instance.config.plugin_where, cat(instance.text(), ": "), cat(failure.text(), hint));
 }
 
 /// What plugins say of their options, and what instances take from each other.
@@ -118,6 +114,7 @@ Result<GenerationPlan> plan_generation(const Manifest& manifest,
     const bool only_values = all_mapped && graph_problems.empty();
     return problems.status(only_values ? Code::kInvalidArgument : Code::kFailedPrecondition);
   }
+  if (!all_mapped) return instances;
   GenerationPlan plan;
   for (size_t i : graph.order) {
     instances[i].bindings = std::move(graph.bindings[i]);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "atoll/runtime/manifest_control.h"
 #include "atoll/runtime/service_graph.h"
 #include "kernel/loader/plugin_loader.h"
 #include "kernel/manifest/manifest.h"
@@ -22,9 +23,13 @@ struct PlannedInstance {
   std::map<std::string, std::string> bindings;  ///< interface id -> instance, for acquire() without a name
   std::set<std::string> required;               ///< instances that required needs are bound to
   std::string text() const { return runtime::plugin_text(config.name, config.use); }
+  runtime::DescribedInstance described() const {
+    return runtime::describe_instance(config.name, config.use, library->options(), *options);
+  }
 };
 
-/// In start order.
+/// In start order, providers first. Of a manifest in which an instance has no `use`, and nothing else is wrong: in the
+/// order of their names, and without bindings.
 using GenerationPlan = std::vector<PlannedInstance>;
 
 /// \param problems  what is wrong with the manifest already

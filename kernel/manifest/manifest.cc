@@ -1,9 +1,6 @@
 #include "kernel/manifest/manifest.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 
 #include "atoll/core/file_check.h"
 #include "atoll/core/option_table.h"
@@ -50,21 +47,6 @@ constexpr OptionTable kLogOptions{
     option_string("file").help(
         "File that records are appended to, opened again by a reload; empty: standard error."),
 };
-
-/// Reads at most one byte more than a manifest may have, whatever the path leads to.
-Result<std::string> read_text(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::string text(lib::kTomlBytesMax + 1, '\0');
-  if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!file.is_open() || file.bad()) {
-    const char* reason = errno != 0 ? std::strerror(errno) : "unknown error";
-    return make_status(errno == ENOENT ? Code::kNotFound : Code::kInvalidArgument, path,
-                       ": cannot be read: ", reason);
-  }
-  text.resize(static_cast<size_t>(file.gcount()));
-  return text;
-}
 
 /// A table's members; none, and a problem, if it is no table.
 RawValue::Table members_of(std::string_view name, const RawValue& value, Problems& problems) {
@@ -172,9 +154,14 @@ std::span<const OptionSection> manifest_sections() {
 
 Result<Manifest> read_manifest(const std::string& path, const std::vector<Override>& overrides,
                                Problems& problems) {
-  auto text = path.empty() ? Result<std::string>(std::string()) : read_text(path);
+  auto text = path.empty() ? Result<std::string>(std::string()) : lib::read_toml_file(path);
   if (!text.ok()) return std::move(text).status();
-  auto root = lib::parse_toml(text.value(), path, problems);
+  return parse_manifest(text.value(), path, overrides, problems);
+}
+
+Result<Manifest> parse_manifest(std::string_view text, const std::string& name,
+                                const std::vector<Override>& overrides, runtime::Problems& problems) {
+  auto root = lib::parse_toml(text, name, problems);
   if (!root) return problems.status();
   apply_overrides(overrides, *root, problems);
   return read_tables(*root, problems);

@@ -8,6 +8,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "atoll/core/status.h"
@@ -66,6 +67,10 @@ struct Manifest {
 /// Errors: NOT_FOUND no such file; INVALID_ARGUMENT it cannot be read, or is no TOML.
 Result<Manifest> read_manifest(const std::string& path, const std::vector<Override>& overrides,
                                runtime::Problems& problems);
+
+/// The same of a text. \param name  of it, for places
+Result<Manifest> parse_manifest(std::string_view text, const std::string& name,
+                                const std::vector<Override>& overrides, runtime::Problems& problems);
 
 /// The tables that the kernel reads itself, for the reference: [atoll], [log], [plugin.NAME].
 std::span<const runtime::OptionSection> manifest_sections();

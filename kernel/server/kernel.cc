@@ -11,19 +11,11 @@ Kernel::Kernel(LogSink& sink, std::string version, uint32_t worker_threads)
       loop_(clock_),
       events_([this] { wake_events(); }, *log_, &watch_),
       services_([this] { poke(); }),
+      control_(loop_),
       loader_(*log_, &watch_),
       workers_(worker_threads),
-      context_{clock_,
-               sink_,
-               *log_,
-               loop_,
-               workers_,
-               events_,
-               services_,
-               loader_,
-               watch_,
-               std::move(version),
-               [this] { poke(); },
+      context_{clock_,    sink_,   *log_,  loop_,    workers_,           events_,
+               services_, loader_, watch_, control_, std::move(version), [this] { poke(); },
                {}},
       lifecycle_(context_) {
   watch_.start();
@@ -36,6 +28,7 @@ Kernel::Kernel(LogSink& sink, std::string version, uint32_t worker_threads)
   publish.operator()<MetricSource>(&reloads_, "kernel.reloads");
   publish.operator()<FaultNotes>(&runtime::fault_notes());
   publish.operator()<Listeners>(&listeners_);
+  publish.operator()<KernelControl>(&control_);
 }
 
 void Kernel::poke() noexcept {

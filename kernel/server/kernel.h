@@ -10,6 +10,7 @@
 #include "atoll/runtime/control_loop.h"
 #include "atoll/runtime/event_queue.h"
 #include "atoll/runtime/listener_list.h"
+#include "atoll/runtime/manifest_control.h"
 #include "atoll/runtime/reload_counts.h"
 #include "atoll/runtime/system_clock.h"
 #include "atoll/runtime/worker_threads.h"
@@ -38,6 +39,7 @@ class Kernel {
   runtime::CallWatch& watch() { return watch_; }
   Log& log() { return *log_; }
   runtime::ReloadCounts& reloads() { return reloads_; }
+  runtime::ManifestControl& control() { return control_; }
 
  private:
   void poke() noexcept;  // [any]
@@ -53,6 +55,7 @@ class Kernel {
   runtime::EventQueue events_;
   ServiceRegistry services_;
   runtime::ListenerList listeners_;
+  runtime::ManifestControl control_;
   PluginLoader loader_;
   runtime::WorkerThreads workers_;
   KernelContext context_;

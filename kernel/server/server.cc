@@ -1,5 +1,6 @@
 #include "kernel/server/server.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -47,6 +48,8 @@ class Server {
       // Whatever step hangs: the process ends in time, and tells which one it was.
       kernel_.watch().ends([this] { return ends_by_ns(); },
                            [this](std::string_view what) { end_process(cat("ended by force: ", what)); });
+      kernel_.control().serve([this](const std::string* text) { return compare(text); },
+                              [] { (void)::kill(::getpid(), SIGHUP); });
     }
     kernel_.loop().on_throw(
         [this] { kernel_.log().error("a task on the control thread let an exception out"); });
@@ -174,6 +177,29 @@ class Server {
                        has_own_changes ? " ms: [atoll] or [log] changed; plugins: " : " ms: ",
                        kernel_.lifecycle().changes());
     return {};
+  }
+
+  /// What a manifest would change. Code of files that are not open does not run for this.
+  Result<ManifestDifference> compare(const std::string* text) {
+    if (end_requested()) return unavailable("the server ends");
+    runtime::Problems problems;
+    Result<Manifest> manifest = text == nullptr
+                                    ? read_manifest(arguments_.manifest_path, arguments_.overrides, problems)
+                                    : parse_manifest(*text, "the text", arguments_.overrides, problems);
+    if (!manifest.ok()) return std::move(manifest).status();
+    ManifestDifference found{kernel_.lifecycle().generation(), {}, false, {}};
+    found.has_own_changes = manifest->server != manifest_.server || manifest->log != manifest_.log;
+    found.unopened = new_instances(*manifest, arguments_.default_plugin_path, kernel_.loader());
+    std::vector<runtime::DescribedInstance> unopened;
+    for (InstanceConfig& config : manifest->instances) {
+      if (std::ranges::binary_search(found.unopened, config.name))
+        unopened.push_back({{config.name, std::exchange(config.use, {}), {}}, {}});
+    }
+    Result<GenerationPlan> plan =
+        plan_generation(*manifest, arguments_.default_plugin_path, kernel_.loader(), std::move(problems));
+    if (!plan.ok()) return std::move(plan).status();
+    found.instances = kernel_.lifecycle().differences(std::move(plan).value(), std::move(unopened));
+    return found;
   }
 
   int shut_down() {

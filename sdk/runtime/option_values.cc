@@ -7,6 +7,7 @@
 
 #include "atoll/core/moved_option.h"
 #include "atoll/runtime/option_table.h"
+#include "atoll/runtime/value_text.h"
 
 namespace atl::runtime {
 namespace {
@@ -37,8 +38,9 @@ bool read_value(std::string_view section, const atoll_option_v1& row, const RawV
   }
   const RawValue& wrong = culprit(row.type, raw);
   const auto* text = std::get_if<std::string>(&raw.data);
-  problems.add(wrong.where, section, '.', row.key, ": found ", found_text(wrong), ", expected ",
-               expected_text(row), text == nullptr ? "" : suggestion(*text, choices_of(row)));
+  const std::string found = is_secret(row) ? "a value that is not shown" : found_text(wrong);
+  problems.add(wrong.where, section, '.', row.key, ": found ", found, ", expected ", expected_text(row),
+               text == nullptr ? "" : suggestion(*text, choices_of(row)));
   return false;
 }
 

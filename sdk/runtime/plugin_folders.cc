@@ -111,22 +111,31 @@ class ElfImage {
   std::vector<std::vector<Elf64_Rela>> relocations_;
 };
 
-/// "role/name" of every ROLE/NAME with one of the extensions; ordered, each once.
-std::vector<std::string> names_in(std::span<const std::string> folders,
-                                  std::initializer_list<std::string_view> extensions) {
+/// Every ROLE/NAME with one of the extensions, in the order of the folders.
+std::vector<std::filesystem::path> files_in(std::span<const std::string> folders,
+                                            std::initializer_list<std::string_view> extensions) {
   namespace fs = std::filesystem;
-  std::vector<std::string> names;
+  std::vector<fs::path> files;
   for (const std::string& folder : folders) {
     std::error_code error;
     for (fs::directory_iterator role(folder, error), end; !error && role != end; role.increment(error)) {
       std::error_code inner;
       for (fs::directory_iterator file(role->path(), inner); !inner && file != end; file.increment(inner)) {
         const std::string extension = file->path().extension();
-        if (std::find(extensions.begin(), extensions.end(), extension) == extensions.end()) continue;
-        names.push_back(cat(role->path().filename().string(), "/", file->path().stem().string()));
+        if (std::find(extensions.begin(), extensions.end(), extension) != extensions.end())
+          files.push_back(file->path());
       }
     }
   }
+  return files;
+}
+
+/// "role/name" of each of them; ordered, each once.
+std::vector<std::string> names_in(std::span<const std::string> folders,
+                                  std::initializer_list<std::string_view> extensions) {
+  std::vector<std::string> names;
+  for (const std::filesystem::path& file : files_in(folders, extensions))
+    names.push_back(cat(file.parent_path().filename().string(), "/", file.stem().string()));
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
@@ -136,6 +145,12 @@ std::vector<std::string> names_in(std::span<const std::string> folders,
 
 std::vector<std::string> plugin_names(std::span<const std::string> folders) {
   return names_in(folders, {".so"});
+}
+
+std::vector<std::string> plugin_files(std::span<const std::string> folders) {
+  std::vector<std::string> paths;
+  for (const std::filesystem::path& file : files_in(folders, {".so"})) paths.push_back(file.string());
+  return paths;
 }
 
 std::string plugin_suggestion(std::string_view name, std::span<const std::string> folders) {

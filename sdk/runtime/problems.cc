@@ -50,6 +50,13 @@ void Problems::add_at(const SourceLocation& where, std::string_view text) {
   if (text.size() > kLineBytesMax) line.text.append("...");
 }
 
+void Problems::add_lines(const SourceLocation& where, std::string_view prefix, std::string_view lines) {
+  for (size_t at = 0, end = 0; end != std::string_view::npos; at = end + 1) {
+    end = lines.find('\n', at);
+    add(where, prefix, lines.substr(at, end - at));
+  }
+}
+
 Status Problems::status(Code code) const {
   if (count_ == 0) return {};
   std::vector<const Line*> ordered;

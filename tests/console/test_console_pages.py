@@ -209,10 +209,12 @@ def test_where_nobody_is_known_the_page_only_reads(open_browser, assert_quiet, s
         if not place.startswith("/models"):
             wait_text(page, "the console only reads")
     assert page.find_elements(By.CSS_SELECTOR, "#view form input") == []
-    # The calls of the V2 protocol are what they were; the console has none that acts.
-    assert json.loads(ask(server, "/v2/console/caller")[2]) == {"name": "", "tenant": "", "may_act": False, "pools": False}
+    # The calls of the V2 protocol are what they were; those of the console that act are refused.
+    for path in ("check", "apply"):
+        assert ask(server, f"/v2/console/manifest/{path}", method="POST", data=b"{}")[0] == 403
+    assert json.loads(ask(server, "/v2/console/caller")[2]) == {"name": "", "tenant": "", "may_act": False, "may_apply": False, "pools": False}
     assert not any(model["may_control"] for model in json.loads(ask(server, "/v2/console/models?limit=1000")[2])["models"])
-    for path in ("overview", "models", "history", "timeline", "ensembles", "plugins", "caller"):
+    for path in ("overview", "models", "history", "timeline", "ensembles", "plugins", "options", "manifest", "caller"):
         assert ask(server, f"/v2/console/{path}", method="POST", data=b"{}")[0] == 405
     assert_quiet(page, f"http://{server.http_address}")
 

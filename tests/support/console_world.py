@@ -32,7 +32,8 @@ def write_hostile(repository):
 
 
 class World:
-    def __init__(self, folder):
+    def __init__(self, folder, starts=True):
+        """starts: False: the manifest is edited first, and server is what serve() gives"""
         self.keys = Keys(folder / "keys")
         self.admin = self.keys.add("admin", "*")
         self.monitor = self.keys.add("monitor", "console.read")
@@ -46,7 +47,11 @@ class World:
             write_model(folder / "models", name, identity_config(name, dims=(2,), max_batch_size=8))
         write_model(folder / "models", "broken", 'backend: "identity" max_batch_size: -1')
         write_hostile(folder / "models")
-        self.server = Server(folder / "models", 'plugin.http.address="0.0.0.0:0"', manifest=self.manifest)
+        self.models = folder / "models"
+        self.server = self.serve() if starts else None
+
+    def serve(self):
+        return Server(self.models, 'plugin.http.address="0.0.0.0:0"', manifest=self.manifest)
 
     @property
     def port(self):

@@ -1,6 +1,7 @@
 /// Options of caches/redis.
 #pragma once
 
+#include "atoll/core/moved_option.h"
 #include "atoll/core/option_table.h"
 
 namespace atl::caches {
@@ -10,8 +11,9 @@ inline constexpr OptionTable kRedisOptions{
     option_string("user", "")
         .help(
             "User to authenticate as; empty: TRITONCACHE_REDIS_USERNAME of the environment, else Redis' default user."),
-    option_string("password", "")
-        .help("Password; empty: TRITONCACHE_REDIS_PASSWORD of the environment, else none is sent."),
+    option_secret(
+        option_string("password", "")
+            .help("Password; empty: TRITONCACHE_REDIS_PASSWORD of the environment, else none is sent.")),
     option_int("database", 0).range(0, 1 << 20).help("Number of the logical database."),
     option_bool("tls", false).help("Connections are encrypted and the server's certificate is verified."),
     option_string("tls_root_cert", "")

@@ -1,5 +1,6 @@
 #include "frontends/console/answer_json.h"
 
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -41,7 +42,41 @@ void write_requests(CheckedWriter& json, const ModelSums& sums) {
   write_member(json, "pending", sums.pending);
 }
 
+/// Names of models come from outside: whatever a browser makes of one, nothing but the page's own files runs, and
+/// nothing is loaded from elsewhere.
+constexpr HttpHeader kSafety[] = {
+    {"content-security-policy",
+     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+    {"x-content-type-options", "nosniff"},
+    {"x-frame-options", "DENY"},
+    {"referrer-policy", "no-referrer"},
+    {"cross-origin-opener-policy", "same-origin"},
+    {"cross-origin-resource-policy", "same-origin"}};
+
 }  // namespace
+
+std::vector<HttpHeader> headers_with(std::initializer_list<HttpHeader> others) {
+  std::vector<HttpHeader> all(std::begin(kSafety), std::end(kSafety));
+  all.insert(all.end(), others);
+  return all;
+}
+
+void answer_json(HttpExchange& exchange, int status, std::string body) {
+  const std::vector<HttpHeader> headers = headers_with({{"cache-control", "no-store"}});
+  exchange.answer({.status = status, .content_type = "application/json", .headers = headers},
+                  std::move(body));
+}
+
+void answer_failure(HttpExchange& exchange, const Status& status) {
+  const int code = status.code() == Code::kInvalidArgument    ? 400
+                   : status.code() == Code::kPermissionDenied ? 403
+                   : status.code() == Code::kNotFound         ? 404
+                   : status.code() == Code::kUnimplemented    ? 501
+                   : status.code() == Code::kUnavailable      ? 503
+                                                              : 500;
+  answer_json(exchange, code, error_json(status.message()));
+}
 
 Result<ModelsQuery> ModelsQuery::parse(std::string_view text) {
   ModelsQuery query;
@@ -148,6 +183,9 @@ std::string caller_json(const ServerFacts& server, const Identity* identity) {
     write_member(json, "name", identity == nullptr ? std::string_view() : identity->name());
     write_member(json, "tenant", identity == nullptr ? std::string_view() : identity->tenant());
     write_member(json, "may_act", server.may_act);
+    write_member(
+        json, "may_apply",
+        server.may_act && (identity == nullptr || identity->may_all(ApiCategory::kOther, kActCategory)));
     write_member(json, "pools", server.has_pools);
   });
 }

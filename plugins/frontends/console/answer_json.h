@@ -2,18 +2,22 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "atoll/core/status.h"
 #include "atoll/frontend/access.h"
+#include "atoll/frontend/http_routes.h"
 #include "frontends/console/catalog_view.h"
 #include "frontends/console/process_facts.h"
 
 namespace atl::frontends::console {
 
 inline constexpr std::string_view kCategory = "console.read";
+/// Of the calls that do something beyond reading.
+inline constexpr std::string_view kActCategory = "console.act";
 /// Of the page's files, which are the same for everybody: security/sessions opens it to all.
 inline constexpr std::string_view kPageCategory = "console.page";
 
@@ -37,6 +41,11 @@ struct ModelsQuery {
   /// Errors: INVALID_ARGUMENT an unknown part, no number where one belongs, too large a limit.
   static Result<ModelsQuery> parse(std::string_view text);
 };
+
+/// Headers of every answer, and others: nothing but the page's own files runs, and nothing is loaded from elsewhere.
+std::vector<HttpHeader> headers_with(std::initializer_list<HttpHeader> others);
+void answer_json(HttpExchange& exchange, int status, std::string body);
+void answer_failure(HttpExchange& exchange, const Status& status);
 
 std::string overview_json(const CatalogLook& look, const ServerFacts& server);
 /// \param identity  null: all models may be seen

@@ -1,6 +1,8 @@
 #include "frontends/console/console_routes.h"
 
 #include <algorithm>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -12,6 +14,7 @@
 #include "frontends/console/counts/sequences_json.h"
 #include "frontends/console/counts/tenants_json.h"
 #include "frontends/console/instances/instances_json.h"
+#include "frontends/console/manifest/manifest_calls.h"
 #include "frontends/console/waits/waiting_json.h"
 
 namespace atl::frontends::console {
@@ -29,54 +32,37 @@ constexpr std::string_view kTenants = "/v2/console/tenants";
 constexpr std::string_view kSequences = "/v2/console/sequences";
 constexpr std::string_view kWaiting = "/v2/console/waiting";
 constexpr std::string_view kLog = "/v2/console/log";
-constexpr std::string_view kCalls[] = {kOverview, kModels,  kHistory,   kTimeline, kEnsembles, kPlugins,
-                                       kCaller,   kTenants, kSequences, kWaiting,  kLog};
+constexpr std::string_view kOptions = "/v2/console/options";
+constexpr std::string_view kManifest = "/v2/console/manifest";
+constexpr std::string_view kCheck = "/v2/console/manifest/check";
+constexpr std::string_view kApply = "/v2/console/manifest/apply";
+constexpr std::string_view kCalls[] = {kOverview, kModels,  kHistory, kTimeline,  kEnsembles,
+                                       kPlugins,  kCaller,  kTenants, kSequences, kWaiting,
+                                       kLog,      kOptions, kManifest};
+/// What is done, and asked for by POST.
+constexpr std::string_view kActs[] = {kCheck, kApply};
 /// Looks for the history may take 1 % of a processor.
 constexpr int64_t kHistoryPause = 100;
 constexpr int64_t kShortestHistoryNs = 50 * kNsPerMs;
 /// It stands back behind the threads that answer requests.
 constexpr int32_t kNice = 10;
 
-/// Names of models come from outside: whatever a browser makes of one, nothing but the page's own files runs, and
-/// nothing is loaded from elsewhere.
-constexpr HttpHeader kSafety[] = {
-    {"content-security-policy",
-     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
-    {"x-content-type-options", "nosniff"},
-    {"x-frame-options", "DENY"},
-    {"referrer-policy", "no-referrer"},
-    {"cross-origin-opener-policy", "same-origin"},
-    {"cross-origin-resource-policy", "same-origin"}};
-
-std::vector<HttpHeader> headers_with(std::initializer_list<HttpHeader> others) {
-  std::vector<HttpHeader> all(std::begin(kSafety), std::end(kSafety));
-  all.insert(all.end(), others);
-  return all;
-}
-
-void answer_json(HttpExchange& exchange, int status, std::string body) {
-  const std::vector<HttpHeader> headers = headers_with({{"cache-control", "no-store"}});
-  exchange.answer({.status = status, .content_type = "application/json", .headers = headers},
-                  std::move(body));
-}
-
-void answer_failure(HttpExchange& exchange, const Status& status) {
-  const int code = status.code() == Code::kInvalidArgument    ? 400
-                   : status.code() == Code::kPermissionDenied ? 403
-                   : status.code() == Code::kNotFound         ? 404
-                   : status.code() == Code::kUnavailable      ? 503
-                                                              : 500;
-  answer_json(exchange, code, error_json(status.message()));
-}
-
 constexpr std::string_view kFull =
     "As many pages of the console are open as there may be, which is 16. This one goes on within 10 s after one of "
     "them was closed or hidden.";
 constexpr std::string_view kSeesSome = "This is of all models; the caller may see some.";
 
+constexpr std::string_view kUnknownCaller =
+    "The server does not know who calls, so the console only reads. Add a source of identities, such as security/keys.";
+constexpr std::string_view kActsOnSome =
+    "This is of the whole server; the caller has console.act for some models.";
+
 bool may_see_all(const Identity* identity) {
   return identity == nullptr || identity->may_all(ApiCategory::kOther, kCategory);
+}
+
+bool contains(std::span<const std::string_view> all, std::string_view one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
 }
 
 }  // namespace
@@ -134,6 +120,8 @@ std::vector<HttpRoute> ConsoleRoutes::routes() const noexcept {
                                    {"/console/*", kHttpGet | kHttpHead, page}};
   for (const std::string_view call : kCalls)
     routes.push_back({std::string(call), kHttpGet, std::string(kCategory)});
+  for (const std::string_view act : kActs)
+    routes.push_back({std::string(act), kHttpPost, std::string(kActCategory)});
   return routes;
 }
 
@@ -150,13 +138,15 @@ void ConsoleRoutes::handle(std::string_view route, HttpExchange& exchange) noexc
 
 void ConsoleRoutes::take(std::string_view route, HttpExchange& exchange, Pass pass) {
   const bool is_file = route == "/console" || route == "/console/*";
-  if (!is_file && std::find(std::begin(kCalls), std::end(kCalls), route) == std::end(kCalls))
+  if (!is_file && !contains(kCalls, route) && !contains(kActs, route))
     return answer_json(exchange, 404, error_json("There is no such path."));
   if (const std::string why = callers_.refusal(exchange); !why.empty())
     return answer_json(exchange, 403, error_json(why));
   if (is_file) return answer_file(exchange);
   if (!callers_.admits(exchange)) return answer_json(exchange, 503, error_json(kFull));
   if (route == kPlugins) return answer_plugins(exchange);
+  if (route == kOptions || route == kManifest || contains(kActs, route))
+    return take_manifest(route, exchange, std::move(pass));
   if (route == kCaller) return answer_json(exchange, 200, caller_json(facts(exchange), exchange.identity()));
   if (route == kOverview)
     return answer_later(exchange, std::move(pass), [this](HttpExchange& to) { answer_overview(to); });
@@ -279,6 +269,30 @@ void ConsoleRoutes::answer_ensembles(HttpExchange& exchange) {
 void ConsoleRoutes::answer_plugins(HttpExchange& exchange) const {
   if (!may_see_all(exchange.identity())) return answer_json(exchange, 403, error_json(kSeesSome));
   answer_json(exchange, 200, instances_json(instances_.view(), server_.start));
+}
+
+void ConsoleRoutes::take_manifest(std::string_view route, HttpExchange& exchange, Pass pass) {
+  const Identity* const identity = exchange.identity();
+  if (contains(kActs, route)) {
+    if (!callers_.may_act(exchange)) return answer_json(exchange, 403, error_json(kUnknownCaller));
+    if (identity != nullptr && !identity->may_all(ApiCategory::kOther, kActCategory))
+      return answer_json(exchange, 403, error_json(kActsOnSome));
+  } else if (!may_see_all(identity)) {
+    return answer_json(exchange, 403, error_json(kSeesSome));
+  }
+  if (route == kOptions)
+    return answer_later(exchange, std::move(pass),
+                        [this](HttpExchange& to) { answer_options(host_, to, server_.start); });
+  if (route == kApply) {
+    const auto last = timeline_.newest([](const TimelineEntry&) { return true; });
+    return apply_manifest(host_, exchange, last == nullptr ? 0 : last->number, server_.start);
+  }
+  std::optional<std::string> text;
+  if (route == kCheck) {
+    const std::span<const std::byte> body = exchange.body();
+    text.emplace(reinterpret_cast<const char*>(body.data()), body.size());
+  }
+  compare_manifest(host_, exchange, std::move(pass), std::move(text), server_.start);
 }
 
 void ConsoleRoutes::answer_counts(HttpExchange& exchange, bool is_tenants) {

@@ -61,6 +61,8 @@ class ConsoleRoutes final : public HttpRoutes {
   void answer_timeline(HttpExchange& exchange, const TimelineQuery& query);
   void answer_ensembles(HttpExchange& exchange);
   void answer_plugins(HttpExchange& exchange) const;
+  /// Options, and manifests.
+  void take_manifest(std::string_view route, HttpExchange& exchange, Pass pass);
   /// What other plugins count. \param is_tenants  false: sequences
   void answer_counts(HttpExchange& exchange, bool is_tenants);
   void answer_waiting(HttpExchange& exchange);

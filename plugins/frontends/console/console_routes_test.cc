@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "atoll/core/file_descriptor.h"
+#include "atoll/core/kernel_control.h"
 #include "atoll/core/log_control.h"
 #include "atoll/core/text.h"
 #include "atoll/testing/conformance/http_routes.h"
@@ -81,6 +82,33 @@ class FixedLog final : public LogControl {
   Status update(const LogSettings&) noexcept override { return {}; }
 };
 
+/// Runs one instance, and is asked to apply nothing.
+class FixedKernel final : public KernelControl {
+ public:
+  virtual ~FixedKernel() = default;
+  std::shared_ptr<const RunningManifest> running() const noexcept override {
+    const OptionState word{"word", "string", "", "", "What is said.", false, true};
+    return std::make_shared<const RunningManifest>(RunningManifest{3, {{"<b>", "x/a", {word}}}});
+  }
+  void compare(std::optional<std::string> text, Compared done) noexcept override {
+    if (text && text->empty())
+      return done(make_status(Code::kInvalidArgument, "the text:1:1: one\nthe text:2:1: two"));
+    if (text && *text == "late") return done(make_status(Code::kUnavailable, "the server ends"));
+    ManifestDifference found{3, {}, true, {"new"}};
+    found.instances.push_back({"a",
+                               text ? "x/text" : "x/file",
+                               InstanceDifference::Kind::kReplaced,
+                               "options",
+                               {{"n", "1", "2", false}, {"word", "", "", true}}});
+    done(std::move(found));
+  }
+  Status apply() noexcept override {
+    ++applied;
+    return {};
+  }
+  int applied = 0;
+};
+
 using Headers = std::vector<std::pair<std::string, std::string>>;
 const Headers kLocal = {{"Host", "localhost:8000"}};
 
@@ -94,6 +122,7 @@ class ServedConsole final : public HttpRoutesUnderTest {
     if (is_controlled) host_.registry().publish<ModelControl>("control", control_);
     host_.registry().publish<Listeners>("kernel", listener_);
     host_.registry().publish<LogControl>("kernel", log_);
+    host_.registry().publish<KernelControl>("kernel", kernel_);
     EXPECT_TRUE(routes_.start().ok());
   }
   ~ServedConsole() override {
@@ -104,17 +133,17 @@ class ServedConsole final : public HttpRoutesUnderTest {
   }
   HttpRoutes& routes() override { return routes_; }
   FakeModelCatalog& catalog() { return catalog_; }
+  int applied() const { return kernel_.applied; }
   void drain() override { host_.gate().close(); }
 
-  ReceivedHttpReply ask(const std::string& path, Headers headers = kLocal,
-                        const Identity* identity = nullptr) {
+  /// \param body  of a POST; null: it is a GET
+  ReceivedHttpReply ask(const std::string& path, Headers headers = kLocal, const Identity* identity = nullptr,
+                        const char* body = nullptr) {
     const size_t question = path.find('?');
     const std::string plain = path.substr(0, question);
-    FakeHttpExchange exchange({"GET",
-                               plain,
+    FakeHttpExchange exchange({body == nullptr ? "GET" : "POST", plain,
                                question == std::string::npos ? "" : path.substr(question + 1),
-                               std::move(headers),
-                               {}});
+                               std::move(headers), body == nullptr ? "" : body});
     exchange.set_identity(identity);
     exchange.send_to(routes_, plain.starts_with("/console/") ? "/console/*" : plain);
     EXPECT_TRUE(exchange.wait_end(std::chrono::minutes(1)));
@@ -127,6 +156,7 @@ class ServedConsole final : public HttpRoutesUnderTest {
   FakeModelCatalog catalog_;
   FixedControl control_;
   FixedLog log_;
+  FixedKernel kernel_;
   OneListener listener_;
   ConsoleRoutes routes_;
 };
@@ -167,7 +197,8 @@ TEST(ConsoleRoutes, ForgedHostsAndOriginsAreRefused) {
   for (const char* path :
        {"/console/", "/console/app.js", "/v2/console/overview", "/v2/console/models", "/v2/console/history",
         "/v2/console/timeline", "/v2/console/ensembles", "/v2/console/plugins", "/v2/console/caller",
-        "/v2/console/tenants", "/v2/console/sequences", "/v2/console/waiting", "/v2/console/log"}) {
+        "/v2/console/tenants", "/v2/console/sequences", "/v2/console/waiting", "/v2/console/log",
+        "/v2/console/options", "/v2/console/manifest"}) {
     const ReceivedHttpReply refused = served.ask(path, {{"Host", "evil.example:8000"}});
     EXPECT_EQ(refused.status, 403) << path;
     EXPECT_NE(refused.body.find("allowed_hosts of [plugin.console]"), std::string::npos) << refused.body;
@@ -262,10 +293,10 @@ TEST(ConsoleRoutes, TheHistoryIsOfAllModelsOrOfOne) {
 TEST(ConsoleRoutes, WhoCalls) {
   ServedConsole served;
   EXPECT_EQ(served.ask("/v2/console/caller").body,
-            R"({"name":"","tenant":"","may_act":false,"pools":false})");
+            R"({"name":"","tenant":"","may_act":false,"may_apply":false,"pools":false})");
   const OneModel one("first");
   EXPECT_EQ(served.ask("/v2/console/caller", kLocal, &one).body,
-            R"({"name":"somebody","tenant":"","may_act":true,"pools":false})");
+            R"({"name":"somebody","tenant":"","may_act":true,"may_apply":false,"pools":false})");
 }
 
 TEST(ConsoleRoutes, WhatIsOfTheWholeServerIsForThoseWhoSeeAllModels) {
@@ -276,6 +307,60 @@ TEST(ConsoleRoutes, WhatIsOfTheWholeServerIsForThoseWhoSeeAllModels) {
   EXPECT_EQ(served.ask("/v2/console/timeline", kLocal, &one).status, 200);
   for (const char* wrong : {"since=x", "page=1"})
     EXPECT_EQ(served.ask(cat("/v2/console/timeline?", wrong)).status, 400) << wrong;
+}
+
+TEST(ConsoleRoutes, OptionsAreThoseOfTheKernel) {
+  ServedConsole served;
+  const std::string body = served.ask("/v2/console/options").body;
+  EXPECT_EQ(
+      body.substr(body.find("\"generation\"")),
+      R"("generation":3,"instances":[{"name":"<b>","plugin":"x/a","options":[{"key":"word","type":"string",)"
+      R"("value":"","default":"","is_default":false,"secret":true,"help":"What is said."}]}]})");
+  const OneModel one("first");
+  for (const char* path : {"/v2/console/options", "/v2/console/manifest"})
+    EXPECT_EQ(served.ask(path, kLocal, &one).status, 403) << path;
+}
+
+TEST(ConsoleRoutes, ManifestsAreCompared) {
+  ServedConsole served;
+  const OneModel all("*", true);
+  const auto answer = [&](const char* path, const char* text) {
+    const std::string body = served.ask(path, kLocal, &all, text).body;
+    return body.substr(std::min(body.find("\"generation\""), body.size()));
+  };
+  const auto difference = [](const char* plugin) {
+    return cat(
+        R"("generation":3,"problems":[],"own":true,"unopened":["new"],"instances":[{"name":"a","plugin":")",
+        plugin,
+        R"(","change":"replaced","why":"options","options":[{"key":"n","before":"1","after":"2","secret":false},)"
+        R"({"key":"word","before":"","after":"","secret":true}]}]})");
+  };
+  EXPECT_EQ(answer("/v2/console/manifest", nullptr), difference("x/file"));
+  EXPECT_EQ(answer("/v2/console/manifest/check", "[atoll]"), difference("x/text"));
+  EXPECT_EQ(
+      answer("/v2/console/manifest/check", ""),
+      R"("generation":3,"problems":["the text:1:1: one","the text:2:1: two"],"own":false,"unopened":[],"instances":[]})");
+  EXPECT_EQ(served.ask("/v2/console/manifest/check", kLocal, &all, "late").status, 503);
+}
+
+TEST(ConsoleRoutes, ActsAreForThoseWhoAreKnownAndMay) {
+  ServedConsole served;
+  for (const char* path : {"/v2/console/manifest/check", "/v2/console/manifest/apply"}) {
+    const ReceivedHttpReply unknown = served.ask(path, kLocal, nullptr, "x");
+    EXPECT_EQ(unknown.status, 403) << path;
+    EXPECT_NE(unknown.body.find("does not know who calls"), std::string::npos) << unknown.body;
+    const OneModel one("first", true);
+    EXPECT_EQ(served.ask(path, kLocal, &one, "x").status, 403) << path;
+    const OneModel all("*", true);
+    EXPECT_EQ(served.ask(path, {{"Host", "localhost"}, {"Origin", "http://evil.example"}}, &all, "x").status,
+              403);
+  }
+  EXPECT_EQ(served.applied(), 0);
+  const OneModel all("*", true);
+  const ReceivedHttpReply begun = served.ask("/v2/console/manifest/apply", kLocal, &all, "");
+  EXPECT_EQ(begun.status, 202);
+  EXPECT_NE(begun.body.find(R"("generation":3,"since":0})"), std::string::npos) << begun.body;
+  EXPECT_EQ(served.applied(), 1);
 }
 
 TEST(ConsoleRoutes, EnsemblesAreFoundAmongTheModels) {
@@ -323,6 +408,9 @@ std::vector<HttpRoutesCase> cases() {
   const auto get = [](std::string route, std::string path, int status) {
     return HttpRoutesCase{std::move(route), FakeHttpRequest{"GET", std::move(path), {}, kLocal, {}}, status};
   };
+  const auto act = [](const char* path) {
+    return HttpRoutesCase{path, FakeHttpRequest{"POST", path, {}, kLocal, {}}, 403};
+  };
   return {get("/console", "/console", 308),
           get("/console/*", "/console/", 200),
           get("/console/*", "/console/none", 404),
@@ -336,7 +424,11 @@ std::vector<HttpRoutesCase> cases() {
           get("/v2/console/tenants", "/v2/console/tenants", 200),
           get("/v2/console/sequences", "/v2/console/sequences", 200),
           get("/v2/console/waiting", "/v2/console/waiting", 200),
-          get("/v2/console/log", "/v2/console/log", 200)};
+          get("/v2/console/log", "/v2/console/log", 200),
+          get("/v2/console/options", "/v2/console/options", 200),
+          get("/v2/console/manifest", "/v2/console/manifest", 200),
+          act("/v2/console/manifest/check"),
+          act("/v2/console/manifest/apply")};
 }
 
 std::shared_ptr<HttpRoutesUnderTest> make_routes() { return std::make_shared<ServedConsole>(); }

@@ -24,6 +24,9 @@ export const get = (path, signal) => call(path, {signal});
 export const post = (path, body, signal) =>
   call(path, {method: "POST", body: JSON.stringify(body), headers: {"content-type": "application/json"}, signal});
 
+/** A body that is no JSON. */
+export const postText = (path, body, signal) => call(path, {method: "POST", body, headers: {"content-type": "application/toml"}, signal});
+
 export const remove = (path, signal) => call(path, {method: "DELETE", signal});
 
 /** Whether the server knows who calls. Where it does not, nothing is shown that changes or uses anything. */

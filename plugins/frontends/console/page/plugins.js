@@ -1,10 +1,10 @@
-// The instances of plugins: GET /v2/console/plugins, each 5 s.
+// The instances of plugins, each with a link to its options: GET /v2/console/plugins, each 5 s.
 import {get, poll} from "./api.js";
 import {cards, element, name, number, state, table} from "./dom.js";
 
 const EVERY_MS = 5000;
 
-const row = (one) => [name(one.name), name(one.plugin), state(one.state), number(one.generation), one.services.join(", ") || "–", name(one.reason)];
+const row = (one) => [element("a", {href: `#/options/${encodeURIComponent(one.name)}`}, name(one.name)), name(one.plugin), state(one.state), number(one.generation), one.services.join(", ") || "–", name(one.reason)];
 
 export function show(view, signal, status) {
   const list = element("div", {});

@@ -1,7 +1,9 @@
-/// Rows of option tables (option_table.h) for keys that belong to another plugin now.
+/// Rows of option tables (option_table.h) of special kinds: keys that belong to another plugin now, and values that nobody
+/// is shown.
 ///
 ///     constexpr OptionTable kOptions{
 ///         option_string("address", "127.0.0.1:8000").help("..."),
+///         option_secret(option_string("password", "").help("...")),
 ///         option_moved("max_requests", "admission/quotas"),
 ///     };
 #pragma once
@@ -11,6 +13,8 @@
 /// A value of atoll_option_v1::flags: the manifest must not set this key, and the row's `help` is
 /// the name of the plugin that has the key now.
 #define ATOLL_OPTION_MOVED 2u
+/// A value of atoll_option_v1::flags: the option's value is a password, a token or a key.
+#define ATOLL_OPTION_SECRET 32u
 
 namespace atl {
 
@@ -23,6 +27,15 @@ namespace atl {
 constexpr Option option_moved(const char* key, const char* plugin) {
   Option row = option_string(key).help(plugin);
   row.flags |= ATOLL_OPTION_MOVED;
+  return row;
+}
+
+/// The server's pages and calls say of the option whether it is set, and never its value; so do messages about a value
+/// of a wrong type. Of options without this, texts, lists and maps are hidden whose names say that they are secrets: those with
+/// "password" or "token" as a word, for instance (core/kernel_control.h has all). A path of a file with a secret is none.
+/// \param row  finished by help()
+constexpr Option option_secret(Option row) {
+  row.flags |= ATOLL_OPTION_SECRET;
   return row;
 }
 

@@ -41,6 +41,7 @@ class OptionValues final : public Options {
   std::string take_defect() const noexcept;
   void seal() noexcept { sealed_.store(true); }
 
+  const Values& all() const noexcept { return values_; }
   bool refused(std::string_view key) const noexcept { return refused_.contains(key); }
   /// What an instance in a trial gets instead: port 0 where it listens (ATOLL_OPTION_LISTENS), and for what it
   /// writes to (ATOLL_OPTION_STATE) the path `folder`/`name`.KEY, where nothing is. Before it has read them.

@@ -13,6 +13,9 @@ namespace atl::runtime {
 /// "role/name" of every ROLE/NAME.so in the folders; ordered, each once.
 std::vector<std::string> plugin_names(std::span<const std::string> folders);
 
+/// Paths of their files, in the order of the folders.
+std::vector<std::string> plugin_files(std::span<const std::string> folders);
+
 /// ", did you mean 'backends/onnxruntime'?" for "backends/onnx", by the plugins in the folders and those of which
 /// a text ROLE/NAME.missing there says how to get them; or empty.
 std::string plugin_suggestion(std::string_view name, std::span<const std::string> folders);

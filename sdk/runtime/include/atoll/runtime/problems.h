@@ -33,6 +33,8 @@ class Problems {
     add_at(where, cat(location_text(where), ": ", parts...));
   }
   void add_line(std::string_view line) { add_at({}, line); }
+  /// One for each of the lines, after the prefix.
+  void add_lines(const SourceLocation& where, std::string_view prefix, std::string_view lines);
   void add_all(const Problems& others) {
     lines_.insert(lines_.end(), others.lines_.begin(), others.lines_.end());
     count_ += others.count_;

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "atoll/core/status.h"
 #include "atoll/runtime/problems.h"
 #include "atoll/runtime/raw_value.h"
 
@@ -25,6 +26,10 @@ using runtime::SourceLocation;
 /// Of a whole document. A document is also refused with nesting of brackets and dotted keys deeper than 64,
 /// and with an outermost array or inline table of more than 4,096 elements (inner ones included) or 64 KiB.
 inline constexpr size_t kTomlBytesMax = 1024 * 1024;
+
+/// Reads a document's file, and of one that is too large a byte more than it may have, which parse_toml() then refuses.
+/// Errors: NOT_FOUND no such file; INVALID_ARGUMENT it cannot be read.
+Result<std::string> read_toml_file(const std::string& path);
 
 /// Parses a whole document. Null if there are problems, which are added: FILE:LINE:COLUMN, what was found and
 /// what was expected, one line each. Numbers that do not fit in 64 bits are problems.

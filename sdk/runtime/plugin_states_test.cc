@@ -1,8 +1,8 @@
-#include "kernel/lifecycle/instance.h"
+#include "atoll/runtime/plugin_states.h"
 
 #include <gtest/gtest.h>
 
-namespace atl::kernel {
+namespace atl::runtime {
 namespace {
 
 using enum InstanceState;
@@ -31,4 +31,4 @@ TEST(MayFollow, WhatWasNotStartedIsNotStopped) {
 }
 
 }  // namespace
-}  // namespace atl::kernel
+}  // namespace atl::runtime
