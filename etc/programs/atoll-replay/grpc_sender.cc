@@ -167,7 +167,7 @@ class GrpcSender final : public Sender {
   }
 
   const ReplayTarget address_;
-  const std::unique_ptr<inference::GRPCInferenceService::Stub> stub_;
+  std::unique_ptr<inference::GRPCInferenceService::Stub> stub_;  ///< of connect()
   std::mutex mutex_;  ///< guards what follows
   std::condition_variable empty_;
   std::set<Call*> calls_;
