@@ -9,7 +9,8 @@ import tritonclient.grpc
 import tritonclient.http
 from support.grpc_frontends import GRPC_FRONTENDS
 from support.pki import make_pki, sign
-from support.pools import Pools, Refused
+from support.pools import WAIT_S, Pools, Refused
+from support.waiting import eventually
 
 IDENTITY = """
 backend: "identity"
@@ -48,7 +49,7 @@ def start(tmp_path, pki):
         started.append(Pools(
             tmp_path, tmp_path / "models", f"plugin.launcher.runtimes={{tls = {runtimes}}}", 'plugin.pools.use_ssl=true',
             'plugin.pools.ssl_on_loopback=true', f'plugin.pools.root_cert="{pki}/{root}.crt"', f'plugin.pools.ssl_server_name="{name}"',
-            'plugin.pools.start_timeout="2s"', f'plugin.grpc.use="{frontend}"', *own, *settings).start())
+            'plugin.pools.start_timeout="4s"', f'plugin.grpc.use="{frontend}"', *own, *settings).start())
         started[0].create(instance={"runtime": "tls"})
         return started[0]
 
@@ -82,20 +83,28 @@ def test_leased_models_are_served(start, frontend):
 
 @pytest.mark.parametrize(("wrong", "reason"), [
     ({"server": "expired"}, "certificate has expired"),
-    ({"root": "other_ca"}, "unable to get local issuer certificate"),
+    ({"root": "other_ca"}, "self-signed certificate in certificate chain"),
     ({"name": "elsewhere"}, "no alternative certificate subject name matches target host name 'elsewhere'"),
     ({"client": None}, "certificate required"),
     ({"client": "stranger"}, "unknown ca"),
 ], ids=["expired", "authority", "name", "nothing shown", "stranger shown"])
 def test_an_instance_that_is_not_trusted_or_does_not_trust_is_refused_with_the_reason(start, wrong, reason):
-    with pytest.raises(Refused) as refused:
-        start(**wrong).acquire("a")
-    assert refused.value.status == 503 and reason in refused.value.text.lower(), refused.value
+    pools = start(**wrong)
+
+    def is_told():
+        with pytest.raises(Refused) as refused:
+            pools.acquire("a")
+        assert refused.value.status == 503, refused.value
+        # On a slow machine the time may be over before the instance runs.
+        return reason in refused.value.text.lower() or "it does not run" not in refused.value.text
+
+    eventually(is_told, WAIT_S)
+    assert reason in pools.server.log.lower()
 
 
 def test_wrong_files_refuse_the_start(tmp_path, pki):
     (tmp_path / "models").mkdir()
-    with pytest.raises(AssertionError, match="option 'root_cert' is empty, expected the path of a PEM file"):
+    with pytest.raises(AssertionError, match="plugin.pools.root_cert: is empty, expected the path of a PEM file"):
         Pools(tmp_path, tmp_path / "models", 'plugin.pools.use_ssl=true').start()
     with pytest.raises(AssertionError, match="it is not the key of the certificate of 'client_cert'"):
         Pools(tmp_path, tmp_path / "models", 'plugin.pools.use_ssl=true', f'plugin.pools.root_cert="{pki}/ca.crt"',
