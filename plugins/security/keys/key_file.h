@@ -55,6 +55,7 @@ class KeySet {
   };
 
   std::map<std::string, std::unique_ptr<KeyIdentity>, std::less<>> keys_;
+  std::multimap<Sha256, const KeyIdentity*> by_digest_;  ///< all of keys_
   std::atomic<bool> is_outdated_{false};
 };
 

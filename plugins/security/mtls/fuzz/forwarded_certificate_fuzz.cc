@@ -31,7 +31,7 @@ std::string rewrite(const atl::ClientCertificate& certificate, bool* rewritten) 
 }
 
 void read_header(std::string_view text) {
-  const auto read = read_forwarded_certificate(text);
+  auto read = read_forwarded_certificate(text);
   if (!read.ok()) return check(read.status().code() == atl::Code::kUnauthenticated);
   check(text.size() <= kForwardedBytesMax);
   size_t bytes = 0;
@@ -42,14 +42,14 @@ void read_header(std::string_view text) {
   // Escapes could hide where a name ends: a subject with some is refused.
   for (const std::string& name : read->common_names)
     check(name.find_first_of("\\\"#<>;,+") == std::string::npos);
-  if (const auto name = name_of(*read); name.ok())
+  if (auto name = name_of(*read); name.ok())
     check(!name->text.empty() && name->text.size() <= 256 &&
           std::none_of(name->text.begin(), name->text.end(),
                        [](unsigned char c) { return c < 0x20 || c == 0x7F; }));
   bool rewritten = true;
   const std::string again = rewrite(*read, &rewritten);
   if (!rewritten || again.size() > kForwardedBytesMax) return;
-  const auto same = read_forwarded_certificate(again);
+  auto same = read_forwarded_certificate(again);
   check(same.ok() && same->uris == read->uris && same->common_names == read->common_names);
 }
 
