@@ -168,7 +168,7 @@ class GrpcSender final : public Sender {
 
   const ReplayTarget address_;
   std::unique_ptr<inference::GRPCInferenceService::Stub> stub_;  ///< of connect()
-  std::mutex mutex_;  ///< guards what follows
+  std::mutex mutex_;                                             ///< guards what follows
   std::condition_variable empty_;
   std::set<Call*> calls_;
   std::unordered_map<uint64_t, std::shared_ptr<ReplayedStream>> streams_;

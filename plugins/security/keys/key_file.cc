@@ -81,7 +81,8 @@ std::shared_ptr<const Identity> KeySet::find(const std::shared_ptr<const KeySet>
   const auto [first, last] = keys->by_digest_.equal_range(digest);
   for (auto place = first; place != last; ++place) {
     const KeyIdentity& key = *place->second;
-    if (key.name() == id_of_token(token)) return key.holds() ? std::shared_ptr<const Identity>(keys, &key) : nullptr;
+    if (key.name() == id_of_token(token))
+      return key.holds() ? std::shared_ptr<const Identity>(keys, &key) : nullptr;
   }
   return nullptr;
 }
