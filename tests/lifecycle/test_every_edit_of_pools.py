@@ -30,6 +30,8 @@ UNTRIED = {
     ("launcher", "default_runtime"): "there is one runtime here",
     **{("grpc", option): "needs certificates; tried with the default manifest" for option in (
         "use_ssl", "use_ssl_mutual", "server_cert", "server_key", "root_cert")},
+    **{("pools", option): "needs certificates, and instances that have some" for option in (
+        "use_ssl", "root_cert", "client_cert", "client_key", "ssl_server_name")},
     ("repository", "namespacing"): "tried with the default manifest", ("models", "namespacing"): "the same",
 }
 GONE = {"pools": {"http", "grpc"}, "http": {"http"}, "grpc": {"grpc"}}

@@ -10,6 +10,7 @@ import threading
 import pytest
 from support import recordings
 from support.addresses import free_addresses
+from support.pki import make_pki, tls_options, wait_ready
 from support.server import BUILD
 
 REPLAY = BUILD / "bin" / "atoll-replay"
@@ -129,6 +130,28 @@ def test_usage(world, tmp_path):
                                ([world[0], "--url", "a:1", "--protocol", "smtp"], "smtp"), ([world[0], "--url", "a:1", "--pace", "0"], "--pace")):
         done = run(*arguments)
         assert (done.returncode, done.stdout) == (2, "") and problem in done.stderr
+
+
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+def test_tls(world, tmp_path_factory, protocol):
+    _, unary, count, _, _ = world
+    folder = tmp_path_factory.mktemp("tls")
+    pki = make_pki(folder)
+    recordings.write_models(folder / "models")
+    settings = [option for plugin in ("grpc", "http") for option in tls_options(pki, True, plugin)]
+    shown = ["--cert", pki / "client.crt", "--key", pki / "client.key"]
+    with recordings.recording_server(folder / "models", None, *settings) as server:
+        wait_ready(server, pki)
+        address = "https://localhost:" + (server.address if protocol == "grpc" else server.http_address).rpartition(":")[2]
+        arguments = [unary, "--url", address, "--protocol", protocol, "--compare"]
+        done = run(*arguments, "--ca-file", pki / "ca.crt", *shown)
+        assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith(f"{count - 4} requests, 0 failures, 0 differences")
+        for wrong in (["--ca-file", pki / "ca.crt"], ["--ca-file", pki / "other_ca.crt", *shown]):
+            refused = run(*arguments, *wrong)
+            # Lines of the gRPC library's own may come before.
+            assert refused.returncode == 1 and "atoll-replay: there is no server at localhost:" in refused.stderr, refused.stderr
+    missing = run(*arguments, "--ca-file", pki / "nothing")
+    assert missing.returncode == 1 and missing.stdout == ""
 
 
 class PlainServer(http.server.BaseHTTPRequestHandler):

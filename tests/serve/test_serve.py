@@ -20,6 +20,7 @@ import tritonclient.grpc
 import tritonclient.http
 from onnx import TensorProto, helper
 from support import models
+from support.pki import make_pki
 from support.server import ATOLL, BUILD, START_TIMEOUT_S
 from support.waiting import eventually
 
@@ -58,9 +59,9 @@ class Serving:
         eventually(lambda: line() or self.process.poll() is not None, say=lambda: self.log)
         assert line(), self.log
         self.line = line()
-        self.http = re.search(r"http://([^/,;]+)[,;]", self.line).group(1)
+        self.http = re.search(r"https?://([^/,;]+)[,;]", self.line).group(1)
         self.grpc = re.search(r"gRPC ([^,;]+)", self.line).group(1)
-        self.metrics = re.search(r"metrics (http://[^;,]+)", self.line).group(1)
+        self.metrics = re.search(r"metrics (https?://[^;,]+)", self.line).group(1)
         return self
 
     @property
@@ -139,6 +140,31 @@ def test_a_repository_and_a_loose_file_are_served(folder):
         assert "atoll serve: echo: ready" in serving.err and "atoll serve: plus_two: ready" in serving.err
         curl = re.search(r"; a model: (curl \S+)$", serving.line).group(1)
         assert json.loads(shell(curl + " -sf"))["name"] in ("echo", "plus_two")
+
+
+def test_tls(folder, tmp_path):
+    pki = make_pki(tmp_path)
+    with Serving(folder, "--tls-cert", pki / "server.crt", "--tls-key", pki / "server.key") as serving:
+        serving.wait_serving()
+        assert "atoll serve: echo: ready" in serving.err, "its own question goes by TLS"
+        with tritonclient.http.InferenceServerClient(serving.http, ssl=True, ssl_options={"ca_certs": str(pki / "ca.crt")}) as client:
+            assert infer(client, tritonclient.http, "echo") == [0, 1, 2, 3]
+        with tritonclient.grpc.InferenceServerClient(serving.grpc, ssl=True, root_certificates=str(pki / "ca.crt")) as client:
+            assert infer(client, tritonclient.grpc, "plus_two") == [2, 3, 4, 5]
+        assert serving.metrics.startswith("https://")
+        assert "nv_inference_count" in shell(f"curl -sf --cacert {pki}/ca.crt {serving.metrics}")
+        curl = re.search(r"; a model: (curl .+)$", serving.line).group(1)
+        assert "https://" in curl and json.loads(shell(curl + " -sf"))["name"] in ("echo", "plus_two"), "the certificate names 127.0.0.1"
+
+
+def test_files_of_tls_that_are_no_use(folder, tmp_path):
+    pki = make_pki(tmp_path)
+    alone = run("serve-is-first", "--tls-cert", pki / "server.crt")
+    assert (alone.returncode, alone.stderr) == (2, "atoll serve: --tls-cert needs --tls-key\n")
+    missing = run(folder, "--tls-cert", pki / "nothing", "--tls-key", pki / "server.key", *PORTS)
+    assert missing.returncode == 2 and f"--tls-cert: found no file '{pki}/nothing'" in missing.stderr
+    other = run(folder, "--tls-cert", pki / "server.crt", "--tls-key", pki / "client.key", *PORTS)
+    assert other.returncode != 0 and "server_key: it is not the certificate's" in other.stderr
 
 
 def test_clients_of_openais_api_are_told_where_it_is(folder):

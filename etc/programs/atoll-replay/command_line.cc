@@ -3,15 +3,35 @@
 #include <limits>
 
 #include "atoll/core/host_port.h"
+#include "atoll/core/status.h"
 #include "atoll/lib/version.h"
 #include "replay_options.h"
 
 namespace atl::replay {
 namespace {
 
+constexpr std::string_view kPlain = "http://", kTls = "https://";
+
+std::string_view without_scheme(std::string_view url) {
+  for (std::string_view scheme : {kPlain, kTls}) {
+    if (url.starts_with(scheme)) return url.substr(scheme.size());
+  }
+  return url;
+}
+
 /// Empty: it is fine.
 std::string check_address(const std::string& text) {
-  return HostPort::parse(text) ? std::string() : "expected HOST:PORT";
+  return HostPort::parse(without_scheme(text)) ? std::string() : "expected HOST:PORT or https://HOST:PORT";
+}
+
+/// Errors: INVALID_ARGUMENT files of TLS without TLS.
+Status read_url(ReplayOptions* options) {
+  ReplayTls& tls = options->tls;
+  tls.is_used = options->url.starts_with(kTls);
+  options->url = without_scheme(options->url);
+  if (tls.is_used || (tls.ca_file.empty() && tls.cert_file.empty())) return {};
+  return invalid_argument(tls.ca_file.empty() ? "--cert" : "--ca-file",
+                          " needs TLS: --url https://HOST:PORT");
 }
 
 std::string check_header(const std::string& text) {
@@ -29,7 +49,14 @@ bool read_command_line(std::vector<std::string> arguments, std::ostream& out, st
   const double kMost = std::numeric_limits<double>::max();
   app.set_version_flag("--version", lib::version_text("atoll-replay"));
   app.add_option("FILE", options->files, "The recording; all of its files, if it has several")->required();
-  app.add_option("--url", options->url, "The server, as HOST:PORT")->required()->check(check_address);
+  app.add_option("--url", options->url, "The server, as HOST:PORT; https://HOST:PORT for TLS, over gRPC too")
+      ->required()
+      ->check(check_address);
+  app.add_option("--ca-file", options->tls.ca_file, "Certificates that are trusted (PEM), for https");
+  CLI::Option* cert = app.add_option("--cert", options->tls.cert_file,
+                                     "Certificate that is shown to the server (PEM), for https");
+  app.add_option("--key", options->tls.key_file, "Its private key (PEM); default: in the file of --cert")
+      ->needs(cert);
   app.add_option("--protocol", options->protocol, "http or grpc")
       ->check(CLI::IsMember({"http", "grpc"}))
       ->capture_default_str();
@@ -64,7 +91,12 @@ bool read_command_line(std::vector<std::string> arguments, std::ostream& out, st
     *exit_code = app.exit(error, out, err) == 0 ? kDone : kUsage;
     return false;
   }
-  return true;
+  const Status status = read_url(options);
+  if (!status.ok()) {
+    err << status.message() << '\n';
+    *exit_code = kUsage;
+  }
+  return status.ok();
 }
 
 }  // namespace atl::replay

@@ -2,10 +2,14 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <cstring>
+#include <fstream>
 #include <mutex>
 #include <set>
+#include <sstream>
 #include <unordered_map>
 #include <utility>
 
@@ -18,23 +22,47 @@ namespace {
 
 constexpr std::chrono::seconds kConnectTimeout{10};
 
-std::shared_ptr<grpc::Channel> channel_to(const std::string& address) {
+/// Errors: INVALID_ARGUMENT it cannot be read. Empty for no file.
+Result<std::string> content_of(const std::string& path) {
+  if (path.empty()) return std::string();
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) return invalid_argument("'", path, "' cannot be read: ", std::strerror(errno));
+  return text.str();
+}
+
+Result<std::shared_ptr<grpc::ChannelCredentials>> credentials_of(const ReplayTls& tls) {
+  if (!tls.is_used) return grpc::InsecureChannelCredentials();
+  Result<std::string> roots = content_of(tls.ca_file), cert = content_of(tls.cert_file),
+                      key = content_of(tls.key_file.empty() ? tls.cert_file : tls.key_file);
+  for (Result<std::string>* read : {&roots, &cert, &key}) {
+    if (!read->ok()) return std::move(*read).status();
+  }
+  return grpc::SslCredentials({.pem_root_certs = std::move(roots).value(),
+                               .pem_private_key = std::move(key).value(),
+                               .pem_cert_chain = std::move(cert).value()});
+}
+
+std::shared_ptr<grpc::Channel> channel_to(const std::string& address,
+                                          const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
   arguments.SetInt("grpc.enable_http_proxy", 0);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(address, credentials, arguments);
 }
 
 /// Everything that is under way is in here, so that stop() can wait for it.
 class GrpcSender final : public Sender {
  public:
-  explicit GrpcSender(ReplayTarget address)
-      : address_(std::move(address)),
-        stub_(inference::GRPCInferenceService::NewStub(channel_to(address_.host_port))) {}
+  explicit GrpcSender(ReplayTarget address) : address_(std::move(address)) {}
   virtual ~GrpcSender() { stop(); }
 
   Status connect() override {
+    Result<std::shared_ptr<grpc::ChannelCredentials>> credentials = credentials_of(address_.tls);
+    if (!credentials.ok()) return std::move(credentials).status();
+    stub_ = inference::GRPCInferenceService::NewStub(channel_to(address_.host_port, credentials.value()));
     grpc::ClientContext context;
     add_headers(address_.headers, &context);
     context.set_deadline(std::chrono::system_clock::now() + kConnectTimeout);
@@ -139,8 +167,8 @@ class GrpcSender final : public Sender {
   }
 
   const ReplayTarget address_;
-  const std::unique_ptr<inference::GRPCInferenceService::Stub> stub_;
-  std::mutex mutex_;  ///< guards what follows
+  std::unique_ptr<inference::GRPCInferenceService::Stub> stub_;  ///< of connect()
+  std::mutex mutex_;                                             ///< guards what follows
   std::condition_variable empty_;
   std::set<Call*> calls_;
   std::unordered_map<uint64_t, std::shared_ptr<ReplayedStream>> streams_;

@@ -37,7 +37,10 @@ Outcome outcome_of(const HttpAnswer& answer) {
 
 HttpRequest HttpSender::made(std::string path) const {
   HttpRequest request;
-  request.url = cat("http://", address_.host_port, path);
+  request.url = cat(address_.tls.is_used ? "https://" : "http://", address_.host_port, path);
+  request.ca_file = address_.tls.ca_file;
+  request.cert_file = address_.tls.cert_file;
+  request.key_file = address_.tls.key_file;
   request.headers = address_.headers;
   return request;
 }

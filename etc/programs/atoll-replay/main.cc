@@ -41,8 +41,9 @@ int replay(const ReplayOptions& options) {
   }
   for (const std::string& remark : traffic.remarks()) say(remark);
   const std::unique_ptr<Sender> sender =
-      options.protocol == "grpc" ? make_grpc_sender({options.url, options.headers})
-                                 : std::make_unique<HttpSender>(ReplayTarget{options.url, options.headers});
+      options.protocol == "grpc"
+          ? make_grpc_sender({options.url, options.headers, options.tls})
+          : std::make_unique<HttpSender>(ReplayTarget{options.url, options.headers, options.tls});
   if (sender == nullptr) {
     say("this program was built without gRPC: --protocol http");
     return kUsage;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "answer_difference.h"
+#include "sender.h"
 
 namespace atl::replay {
 
@@ -29,6 +30,7 @@ struct ReplayOptions {
   int64_t timeout_s = 60;
   int64_t in_flight_max = 1000;
   std::vector<std::string> headers;
+  ReplayTls tls;
 };
 
 /// \returns whether there is something to be done; if not, *exit_code is set, and what is to be said was said

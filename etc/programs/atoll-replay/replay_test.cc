@@ -286,6 +286,20 @@ TEST(CommandLine, SaysWhatIsWrong) {
   EXPECT_THAT(read({"file"}, &code), HasSubstr("--url is required"));
   EXPECT_EQ(code, 2);
   EXPECT_THAT(read({"file", "--url", "a:1", "--header", "x"}, &code), HasSubstr("NAME: VALUE"));
+  EXPECT_THAT(read({"file", "--url", "ftp://a:1"}, &code),
+              HasSubstr("expected HOST:PORT or https://HOST:PORT"));
+  EXPECT_THAT(read({"file", "--url", "a:1", "--ca-file", "x"}, &code), HasSubstr("--ca-file needs TLS"));
+  EXPECT_EQ(code, 2);
+  EXPECT_THAT(read({"file", "--url", "https://a:1", "--key", "x"}, &code),
+              HasSubstr("--key requires --cert"));
+  EXPECT_EQ(code, 2);
+  ReplayOptions secure;
+  std::ostringstream nothing;
+  ASSERT_TRUE(read_command_line({"a", "--url", "https://h:1", "--ca-file", "c", "--cert", "d", "--key", "e"},
+                                nothing, nothing, &secure, &code));
+  EXPECT_EQ(secure.url, "h:1");
+  EXPECT_TRUE(secure.tls.is_used);
+  EXPECT_EQ(secure.tls.ca_file + secure.tls.cert_file + secure.tls.key_file, "cde");
   ReplayOptions options;
   std::ostringstream out;
   ASSERT_TRUE(read_command_line({"a", "b", "--url", "h:1", "--header", "X: 1", "--pace", "2.5"}, out, out,

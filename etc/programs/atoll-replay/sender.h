@@ -46,10 +46,19 @@ class Sender {
   virtual void stop() noexcept = 0;
 };
 
+/// TLS of connections. Files are PEM.
+struct ReplayTls {
+  bool is_used = false;
+  std::string ca_file = {};    ///< certificates that are trusted; empty: the system's
+  std::string cert_file = {};  ///< shown to the server; empty: none
+  std::string key_file = {};   ///< empty: the key is in cert_file
+};
+
 /// Where it sends to.
 struct ReplayTarget {
   std::string host_port;             ///< HOST:PORT
   std::vector<std::string> headers;  ///< each "NAME: VALUE", sent along
+  ReplayTls tls = {};
 };
 
 }  // namespace atl::replay

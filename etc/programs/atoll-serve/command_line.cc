@@ -71,6 +71,14 @@ void add_endpoints(CLI::App& app, ServeOptions& options) {
   }
 }
 
+void add_tls(CLI::App& app, ServeOptions& options) {
+  app.add_option("--tls-cert", options.tls_cert,
+                 "PEM file of the server's certificate: HTTP, gRPC and metrics are served by TLS only")
+      ->type_name("FILE");
+  app.add_option("--tls-key", options.tls_key, "PEM file of its private key, without a password")
+      ->type_name("FILE");
+}
+
 void add_models(CLI::App& app, ServeOptions& options) {
   const auto set_mode = [&options](const std::string& text) {
     constexpr std::string_view kModes[] = {"none", "poll", "explicit"};
@@ -140,6 +148,8 @@ std::string contradiction(const ServeOptions& options) {
     return "--load-model=* already loads all models; leave the others out";
   if (options.exit_on_error && !options.http().allowed)
     return "--exit-on-error asks the server over HTTP, which --allow-http=false leaves out";
+  if (options.tls_cert.empty() != options.tls_key.empty())
+    return options.tls_cert.empty() ? "--tls-key needs --tls-cert" : "--tls-cert needs --tls-key";
   for (const std::string& setting : options.settings) {
     for (const ServeEndpoint& endpoint : options.endpoints) {
       for (const char* key : {"address", "enabled"}) {
@@ -170,6 +180,7 @@ std::optional<ServeOptions> read_command_line(const std::string& word, const Tex
     app.add_option("DIR", options.path, "Model repository, folder with models, a model's folder or a file")
         ->required();
   add_endpoints(app, options);
+  add_tls(app, options);
   add_models(app, options);
   add_rest(app, options);
   app.set_version_flag("--version", lib::version_text(cat("atoll-", word)));

@@ -48,6 +48,17 @@ TEST(ServeCommandLine, Everything) {
   EXPECT_TRUE(options.exit_on_error && options.print_manifest && !options.completes_configurations);
 }
 
+TEST(ServeCommandLine, TlsNeedsBothFiles) {
+  const ReadLine both = read({"/models", "--tls-cert", "a", "--tls-key=b"});
+  ASSERT_TRUE(both.options) << both.err;
+  EXPECT_EQ(both.options->tls_cert + both.options->tls_key, "ab");
+  EXPECT_EQ(both.options->scheme(), std::string("https://"));
+  EXPECT_EQ(read({"/models", "--tls-cert", "a"}).err, "atoll serve: --tls-cert needs --tls-key\n");
+  const ReadLine key = read({"/models", "--tls-key", "b"});
+  EXPECT_EQ(key.err, "atoll serve: --tls-key needs --tls-cert\n");
+  EXPECT_EQ(key.exit_code, 2);
+}
+
 TEST(ServeCommandLine, TheEnvironmentSaysWhereToListenIfNoFlagDoes) {
   ::setenv("ATOLL_LISTEN_ADDRESS", "0.0.0.0", 1);
   const ReadLine silent = read({"/models"});

@@ -29,16 +29,20 @@ Result<std::vector<IndexedModel>> read_index(std::string_view text) {
   return models;
 }
 
-Result<std::optional<std::vector<IndexedModel>>> ask_index(const std::string& address, int interrupt) {
+Result<std::optional<std::vector<IndexedModel>>> ask_index(const std::string& address,
+                                                           const std::string& tls_cert, int interrupt) {
   using Answer = std::optional<std::vector<IndexedModel>>;
   HttpCaller caller;
   ATOLL_RETURN_IF_ERROR(caller.open());
-  Result<HttpAnswer> found = caller.call({.url = cat("http://", address, "/v2/repository/index"),
-                                          .method = "POST",
-                                          .body = "{}",
-                                          .timeout_ns = 30 * kNsPerSecond,
-                                          .answer_bytes_max = size_t{64} << 20},
-                                         interrupt);
+  Result<HttpAnswer> found =
+      caller.call({.url = cat(tls_cert.empty() ? "http://" : "https://", address, "/v2/repository/index"),
+                   .method = "POST",
+                   .body = "{}",
+                   .timeout_ns = 30 * kNsPerSecond,
+                   .answer_bytes_max = size_t{64} << 20,
+                   .ca_file = tls_cert,
+                   .any_name = true},
+                  interrupt);
   if (!found.ok()) {
     const bool is_absent =  // not yet there, or no longer
         found.status().code() == Code::kUnavailable || found.status().code() == Code::kCancelled;

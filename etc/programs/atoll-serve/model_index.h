@@ -21,9 +21,10 @@ struct IndexedModel {
 /// The index in the text of an answer. Errors: INVALID_ARGUMENT the text is something else.
 Result<std::vector<IndexedModel>> read_index(std::string_view text);
 
-/// Asks the server that listens there. \param interrupt  a descriptor; as soon as it can be read nothing more is
+/// Asks the server that listens there. \param tls_cert  PEM file of its certificate; empty: without TLS \param interrupt  a descriptor; as soon as it can be read nothing more is
 /// awaited \returns null: the server does not answer yet, or the wait was interrupted. Errors: FAILED_PRECONDITION
 /// it refuses to say.
-Result<std::optional<std::vector<IndexedModel>>> ask_index(const std::string& address, int interrupt);
+Result<std::optional<std::vector<IndexedModel>>> ask_index(const std::string& address,
+                                                           const std::string& tls_cert, int interrupt);
 
 }  // namespace atl::serve

@@ -194,7 +194,7 @@ class Serve {
 
   /// \returns whether to ask again
   bool ask() {
-    auto index = ask_index(options_.http().client_text(), signals_.descriptor());
+    auto index = ask_index(options_.http().client_text(), options_.tls_cert, signals_.descriptor());
     if (!index.ok()) {
       say(cat("the server does not say which models it has: ", index.status().message()));
       announce();
@@ -223,29 +223,37 @@ class Serve {
       if (!endpoint.allowed) continue;
       const bool is_metrics = std::string_view(endpoint.instance) == "metrics",
                  is_http = &endpoint == &options_.http();
-      line +=
-          cat(line.empty() ? "" : ", ", is_http ? "" : cat(endpoint.word, " "),
-              is_http || is_metrics ? "http://" : "", endpoint.client_text(), is_metrics ? "/metrics" : "");
+      line += cat(line.empty() ? "" : ", ", is_http ? "" : cat(endpoint.word, " "),
+                  is_http || is_metrics ? options_.scheme() : "", endpoint.client_text(),
+                  is_metrics ? "/metrics" : "");
     }
     if (has_openai_api(options_, context_))
-      line += cat(", OpenAI's API http://", options_.http().client_text(), "/v1");
+      line += cat(", OpenAI's API ", options_.scheme(), options_.http().client_text(), "/v1");
     if (options_.http().allowed) {
-      const std::string url = cat("http://", options_.http().client_text(), "/v2");
+      const std::string url = cat(options_.scheme(), options_.http().client_text(), "/v2");
       line += progress_.example().empty()
-                  ? cat("; no model is ready; the server: curl ", url)
-                  : cat("; a model: curl ", url, "/models/", percent_encode(progress_.example()));
+                  ? cat("; no model is ready; the server: ", curl(), url)
+                  : cat("; a model: ", curl(), url, "/models/", percent_encode(progress_.example()));
     }
     out_ << "serving at " << line << std::endl;
     if (is_demo() && progress_.example() == kDemoModel) show_demo();
   }
 
+  /// The beginning of a command that trusts this server.
+  std::string curl() const {
+    std::string begin = "curl ";
+    if (!options_.tls_cert.empty())
+      runtime::append_escaped(begin, cat("--cacert '", options_.tls_cert, "' "));
+    return begin;
+  }
+
   void show_demo() {
     const DemoDigit& digit = demo_digits()[3];
     out_ << "\nThe model " << kDemoModel << " reads handwritten digits of 8 x 8 pixels, such as\n\n"
-         << demo_drawing(digit) << "\nAsk it which digit this is:\n\ncurl -s http://"
-         << options_.http().client_text() << "/v2/models/" << kDemoModel << "/infer -d '"
-         << demo_request(digit) << "'\n\nExpected: the answer has \"data\":[" << digit.label
-         << "].\nCtrl-C ends the server." << std::endl;
+         << demo_drawing(digit) << "\nAsk it which digit this is:\n\n"
+         << curl() << "-s " << options_.scheme() << options_.http().client_text() << "/v2/models/"
+         << kDemoModel << "/infer -d '" << demo_request(digit) << "'\n\nExpected: the answer has \"data\":["
+         << digit.label << "].\nCtrl-C ends the server." << std::endl;
   }
 
   const std::string word_;

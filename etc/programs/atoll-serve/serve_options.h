@@ -28,9 +28,13 @@ struct ServeOptions {
   bool log_warning = true;
   std::string log_file;
 
+  std::string tls_cert;  ///< of all endpoints; empty: without TLS
+  std::string tls_key;
+
   std::vector<std::string> settings;  ///< of --set
   bool print_manifest = false;
 
+  const char* scheme() const { return tls_cert.empty() ? "http://" : "https://"; }
   ServeEndpoint& http() { return endpoints[0]; }
   const ServeEndpoint& http() const { return endpoints[0]; }
 };

@@ -54,6 +54,24 @@ void set_backends(const ServeContext& context, runtime::ManifestKeys& keys) {
   if (is_there(context, "backends/cuda")) keys.set("plugin.cuda.use", "backends/cuda");
 }
 
+/// Errors: NOT_FOUND a file that is not there; what is in them the server judges.
+Status set_tls(const ServeOptions& options, runtime::ManifestKeys& keys) {
+  if (options.tls_cert.empty()) return {};
+  for (const std::string* file : {&options.tls_cert, &options.tls_key}) {
+    std::error_code error;
+    if (!fs::is_regular_file(*file, error))
+      return not_found(file == &options.tls_cert ? "--tls-cert" : "--tls-key", ": found no file '", *file,
+                       "'");
+  }
+  for (const ServeEndpoint& endpoint : options.endpoints) {
+    const std::string plugin = cat("plugin.", endpoint.instance);
+    keys.set(cat(plugin, ".use_ssl"), true);
+    keys.set(cat(plugin, ".server_cert"), fs::absolute(options.tls_cert).string());
+    keys.set(cat(plugin, ".server_key"), fs::absolute(options.tls_key).string());
+  }
+  return {};
+}
+
 void set_log(const ServeOptions& options, runtime::ManifestKeys& keys) {
   const char* level = options.log_verbose == 1  ? "debug"
                       : options.log_verbose > 1 ? "trace"
@@ -105,6 +123,7 @@ Result<ServePlan> plan_serve(ServeOptions& options, const ServeContext& context,
   ATOLL_RETURN_IF_ERROR(set_control(options, context, keys));
   set_backends(context, keys);
   set_log(options, keys);
+  ATOLL_RETURN_IF_ERROR(set_tls(options, keys));
   if (has_openai_api(options, context)) keys.set("plugin.openai.use", kOpenAi);
   for (ServeEndpoint& endpoint : options.endpoints) {
     if (endpoint.address.empty()) endpoint.address = options.http().address;

@@ -33,7 +33,11 @@ class CallAccess {
       auto* access = static_cast<CallAccess*>(self);
       access->thread_->loop.post(*access->settled_);
     };
-    return check_.ask(point, {category, name, CallProtocol::kGrpc, head, is_probe}, path, wake, this);
+    const CallerPlace place{thread.last_callers, reinterpret_cast<uintptr_t>(&stream.session())};
+    const bool is_settled =
+        check_.ask(point, {category, name, CallProtocol::kGrpc, head, is_probe}, path, wake, this, &place);
+    thread.last_callers_sweep.begin();
+    return is_settled;
   }
   /// As AccessCheck::take().
   Status take(std::string_view* caller) noexcept { return check_.take(caller); }

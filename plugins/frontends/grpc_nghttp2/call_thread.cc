@@ -27,6 +27,17 @@ void CallerWatch::on_time() noexcept {
   if (!thread_.streams.empty()) begin();
 }
 
+void LastCallerSweep::begin() noexcept {
+  constexpr int64_t kIntervalNs = kNsPerSecond / 2;
+  if (!is_set() && !thread_.last_callers.empty())
+    thread_.loop.set(*this, thread_.loop.now_ns() + kIntervalNs);
+}
+
+void LastCallerSweep::on_time() noexcept {
+  thread_.last_callers.sweep(thread_.frontend.host.clock().now_ns());
+  begin();
+}
+
 void CallThread::end_streams(const Status& status) noexcept {
   // A stream that ends leaves the list.
   const std::vector<std::shared_ptr<InferStream>> open(streams.begin(), streams.end());

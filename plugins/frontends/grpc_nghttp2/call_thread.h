@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "frontends/common/access/last_callers.h"
 #include "frontends/common/grpc/call_context.h"
 #include "frontends/grpc_nghttp2/client/client_pool.h"
 #include "frontends/grpc_nghttp2/transport/serving_thread.h"
@@ -32,6 +33,19 @@ class CallerWatch final : public Timer {
   CallThread& thread_;
 };
 
+/// Lets credentials of before go. [loop]
+class LastCallerSweep final : public Timer {
+ public:
+  explicit LastCallerSweep(CallThread& thread) noexcept : thread_(thread) {}
+  ~LastCallerSweep() override = default;
+  /// Something may be kept.
+  void begin() noexcept;
+  void on_time() noexcept override;
+
+ private:
+  CallThread& thread_;
+};
+
 struct CallThread {
   CallThread(GrpcCallContext& shared, ServingThread& worker) noexcept;
   CallThread(const CallThread&) = delete;
@@ -48,6 +62,8 @@ struct CallThread {
   std::set<std::shared_ptr<InferStream>> streams;  ///< those that are open
   std::atomic<size_t> open_streams{0};             ///< how many; [any]
   CallerWatch callers{*this};
+  LastCallers last_callers;
+  LastCallerSweep last_callers_sweep{*this};
 
   /// Ends every stream, as InferStream::shut_down().
   void end_streams(const Status& status) noexcept;

@@ -52,7 +52,10 @@ void PassOnCall::run(Channel& channel) noexcept {
   write_head();
   const std::array<iovec, 2> request = {iovec{request_head_.data(), request_head_.size()},
                                         iovec{body_.data(), body_.size()}};
-  connection_ = context_.remote_connections.take(server_.http, context_.frontend.host.clock().now_ns());
+  Result<std::shared_ptr<RemoteConnection>> connection =
+      context_.remote_connections.take(server_.http, context_.frontend.host.clock().now_ns());
+  if (!connection.ok()) return answer_error(connection.status());
+  connection_ = std::move(connection).value();
   connection_->send(std::span(request.data(), body_.size() == 0 ? 1 : 2), *this);
 }
 

@@ -18,8 +18,9 @@ constexpr uint32_t kBroken = EPOLLERR | EPOLLHUP;
 
 }  // namespace
 
-RemoteConnection::RemoteConnection(const RemoteConnectionContext& context, HostPort server)
-    : server_(std::move(server)), context_(context) {}
+RemoteConnection::RemoteConnection(const RemoteConnectionContext& context, HostPort server,
+                                   std::shared_ptr<const RemoteTls> rules)
+    : server_(std::move(server)), rules_(std::move(rules)), context_(context) {}
 
 void RemoteConnection::send(std::span<const iovec> request, RemoteExchange& exchange) {
   exchange_ = &exchange;
@@ -44,10 +45,13 @@ void RemoteConnection::close() noexcept {
   const linger reset{1, 0};
   if (is_awaited && is_connected_) (void)setsockopt(fd_, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
   if (std::exchange(watched_, 0) != 0) context_.loop.forget(fd_, *this);
+  if (is_awaited && tls_ != nullptr) tls_->abandon();
+  tls_.reset();
   ::close(std::exchange(fd_, -1));
 }
 
 bool RemoteConnection::is_usable() noexcept {
+  if (tls_ != nullptr && tls_->has_rest()) return false;
   char first = 0;
   return is_connected_ && fd_ >= 0 && ::recv(fd_, &first, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
          (errno == EAGAIN || errno == EWOULDBLOCK);
@@ -57,7 +61,8 @@ void RemoteConnection::watch() noexcept {
   if (fd_ < 0) return;
   uint32_t wanted = 0;
   if (is_sending_) wanted |= EPOLLOUT;
-  if (is_connected_ && !(is_paused_ && exchange_ != nullptr)) wanted |= EPOLLIN;
+  const bool is_shaking_hands = tls_ != nullptr && !tls_->is_open();
+  if (is_shaking_hands || (is_connected_ && !(is_paused_ && exchange_ != nullptr))) wanted |= EPOLLIN;
   const uint32_t before = std::exchange(watched_, wanted);
   if (before == wanted) return;
   if (wanted == 0) return context_.loop.forget(fd_, *this);
@@ -70,7 +75,7 @@ void RemoteConnection::watch() noexcept {
 
 void RemoteConnection::on_ready(uint32_t events) noexcept {
   const std::shared_ptr<RemoteConnection> self = shared_from_this();
-  if (!is_connected_) return connected();
+  if (!is_connected_) return tls_ == nullptr ? connected() : shake_hands();
   if (exchange_ == nullptr) {
     if (!is_usable()) close();
     return;
@@ -112,6 +117,14 @@ void RemoteConnection::connected() {
   socklen_t size = sizeof error;
   if (getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
   if (error != 0) return fail(std::strerror(error));
+  if (rules_ == nullptr) return opened();
+  Result<std::unique_ptr<TlsChannel>> tls = context_.tls.connect(fd_, rules_, server_);
+  if (!tls.ok()) return fail(tls.status().message());
+  tls_ = std::move(tls).value();
+  shake_hands();
+}
+
+void RemoteConnection::opened() {
   Timer::unset();
   is_connected_ = true;
   write();
@@ -121,6 +134,7 @@ void RemoteConnection::connected() {
 // --- the request ---
 
 void RemoteConnection::write() {
+  if (tls_ != nullptr) return write_tls();
   is_sending_ = false;
   while (sent_ < request_.size()) {
     msghdr message{};
@@ -133,13 +147,15 @@ void RemoteConnection::write() {
       is_sending_ = errno == EAGAIN || errno == EWOULDBLOCK;
       return;
     }
-    auto left = static_cast<size_t>(count);
-    while (sent_ < request_.size() && left >= request_[sent_].iov_len) left -= request_[sent_++].iov_len;
-    if (left != 0) {
-      request_[sent_].iov_base = static_cast<char*>(request_[sent_].iov_base) + left;
-      request_[sent_].iov_len -= left;
-    }
+    take_sent(static_cast<size_t>(count));
   }
+}
+
+void RemoteConnection::take_sent(size_t bytes) {
+  while (sent_ < request_.size() && bytes >= request_[sent_].iov_len) bytes -= request_[sent_++].iov_len;
+  if (bytes == 0) return;
+  request_[sent_].iov_base = static_cast<char*>(request_[sent_].iov_base) + bytes;
+  request_[sent_].iov_len -= bytes;
 }
 
 // --- the answer ---
@@ -155,6 +171,7 @@ void RemoteConnection::receive_all() {
 }
 
 bool RemoteConnection::receive() {
+  if (tls_ != nullptr) return receive_tls();
   const std::span<char> scratch = context_.scratch;
   const ssize_t count = ::recv(fd_, scratch.data(), scratch.size(), MSG_DONTWAIT);
   const int error = errno;
@@ -166,9 +183,69 @@ bool RemoteConnection::receive() {
   if (count == 0 && parser_->end()) {
     end(false);
   } else {
-    fail(count == 0 ? parser_->has_begun() ? "it ended the connection in the middle of its answer"
-                                           : "it ended the connection without an answer"
-                    : std::strerror(error));
+    fail(count == 0 ? early_end() : std::strerror(error));
+  }
+  return false;
+}
+
+std::string_view RemoteConnection::early_end() const {
+  return parser_->has_begun() ? "it ended the connection in the middle of its answer"
+                              : "it ended the connection without an answer";
+}
+
+// --- TLS ---
+
+void RemoteConnection::shake_hands() {
+  const bool goes_on = tls_->shake_hands();
+  tls_->keep_rest();
+  if (!goes_on) return fail_tls();
+  is_sending_ = tls_->has_unsent();
+  if (!tls_->is_open()) return watch();
+  opened();
+}
+
+void RemoteConnection::fail_tls() {
+  const std::string why = TlsClients::failure_of(*tls_);
+  if (!tls_->failure().empty()) note_remote_tls_failure(context_.access, server_, why);
+  fail(why);
+}
+
+// What is encrypted goes first, and nothing more is encrypted while it waits.
+void RemoteConnection::write_tls() {
+  for (bool able = true;;) {
+    // Of a failure reading says more.
+    const bool is_broken = tls_->send() < 0;
+    is_sending_ = !is_broken && tls_->has_unsent();
+    if (is_broken || is_sending_ || !able || sent_ == request_.size()) return;
+    size_t taken = 0;
+    const size_t parts = std::min(request_.size() - sent_, TlsChannel::kMostPieces);
+    able = tls_->encrypt(std::span(&request_[sent_], parts), &taken);
+    take_sent(taken);
+  }
+}
+
+// What has come is decrypted whole, as no event of the socket would tell of a rest.
+bool RemoteConnection::receive_tls() {
+  const std::shared_ptr<RemoteConnection> self = shared_from_this();
+  const bool goes_on = tls_->receive();
+  const std::span<uint8_t> room(reinterpret_cast<uint8_t*>(context_.scratch.data()), context_.scratch.size());
+  while (const size_t count = tls_->read(room)) {
+    if (parse({context_.scratch.data(), count})) continue;
+    // Of one that is kept for the next exchange: a rest that nobody has asked for shows that it cannot be.
+    if (tls_ != nullptr) tls_->keep_rest();
+    return false;
+  }
+  if (goes_on && !tls_->has_ended()) {
+    write_tls();  // what could not be encrypted may have waited for this
+    return false;
+  }
+  // Whoever cuts the connection off could make an answer of no length look whole.
+  if (!tls_->failure().empty()) {
+    fail_tls();
+  } else if (tls_->has_ended() && parser_->end()) {
+    end(false);
+  } else {
+    fail(early_end());
   }
   return false;
 }

@@ -13,6 +13,8 @@
 
 #include "atoll/core/host_port.h"
 #include "frontends/common/loop/event_loop.h"
+#include "frontends/common/management/remote_server.h"
+#include "frontends/common/tls/tls_clients.h"
 #include "frontends/http/host_lookup.h"
 #include "frontends/http/remote_reply.h"
 
@@ -35,6 +37,8 @@ struct RemoteConnectionContext {
   EventLoop& loop;
   HostLookup& lookup;
   std::span<char> scratch;  ///< what is received comes through it
+  TlsClients& tls;
+  const ServerAccess& access;
 };
 
 /// Lives on its server thread.
@@ -43,10 +47,13 @@ class RemoteConnection final : public std::enable_shared_from_this<RemoteConnect
                                private Timer,
                                private RemoteReplyUser {
  public:
-  RemoteConnection(const RemoteConnectionContext& context, HostPort server);
+  /// \param rules  of TLS; null: it goes without
+  RemoteConnection(const RemoteConnectionContext& context, HostPort server,
+                   std::shared_ptr<const RemoteTls> rules);
   ~RemoteConnection() override { close(); }
 
   const HostPort& server() const noexcept { return server_; }
+  const std::shared_ptr<const RemoteTls>& rules() const noexcept { return rules_; }
   /// Sends a request, connecting before if need be. It stays where it is until the exchange ends.
   void send(std::span<const iovec> request, RemoteExchange& exchange);
   /// Nothing is received until resume(), but for what is being received already.
@@ -63,6 +70,8 @@ class RemoteConnection final : public std::enable_shared_from_this<RemoteConnect
   void connect();
   void connect_to(const SocketAddress& address);
   void connected();
+  /// The server can be told and asked from now on.
+  void opened();
   // --- Watcher ---
   void on_ready(uint32_t events) noexcept override;
   // --- Timer ---
@@ -70,9 +79,17 @@ class RemoteConnection final : public std::enable_shared_from_this<RemoteConnect
   /// For what there is to be done now.
   void watch() noexcept;
   void write();
+  /// So much of what is left of the request has gone.
+  void take_sent(size_t bytes);
   void receive_all();
   /// \returns false: there is nothing more to be read now
   bool receive();
+  std::string_view early_end() const;
+  // --- with TLS ---
+  void shake_hands();
+  void fail_tls();
+  void write_tls();
+  bool receive_tls();
   /// \returns false: the exchange is over
   bool parse(std::string_view received);
   void end(bool reusable);
@@ -82,6 +99,7 @@ class RemoteConnection final : public std::enable_shared_from_this<RemoteConnect
   bool on_reply_body(std::string_view bytes) noexcept override;
 
   const HostPort server_;
+  const std::shared_ptr<const RemoteTls> rules_;
   const RemoteConnectionContext& context_;
   int fd_ = -1;
   uint32_t watched_ = 0;   ///< 0: it is not watched at all
@@ -90,7 +108,8 @@ class RemoteConnection final : public std::enable_shared_from_this<RemoteConnect
   std::optional<RemoteReplyParser> parser_;
   std::vector<iovec> request_;  ///< what is not sent yet, from sent_ on
   size_t sent_ = 0;
-  std::string input_;  ///< received, and too little of a line to be read
+  std::unique_ptr<TlsChannel> tls_;  ///< null: there is none, or it is not connected
+  std::string input_;                ///< received, and too little of a line to be read
   bool is_connected_ = false;
   bool is_sending_ = false;  ///< the socket takes no more of the request now
   bool is_paused_ = false;

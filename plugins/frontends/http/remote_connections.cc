@@ -15,10 +15,11 @@ constexpr size_t kMostIdle = 64;  ///< to one server
 
 }  // namespace
 
-RemoteConnections::RemoteConnections(EventLoop& loop)
+RemoteConnections::RemoteConnections(EventLoop& loop, const ServerAccess& access)
     : lookup_(loop),
       scratch_(std::make_unique_for_overwrite<char[]>(kScratchBytes)),
-      context_{loop, lookup_, std::span(scratch_.get(), kScratchBytes)} {}
+      tls_(loop, TlsProtocol::kHttp1),
+      context_{loop, lookup_, std::span(scratch_.get(), kScratchBytes), tls_, access} {}
 
 RemoteConnections::~RemoteConnections() {
   for (auto& [address, connections] : idle_) {
@@ -26,18 +27,20 @@ RemoteConnections::~RemoteConnections() {
   }
 }
 
-std::shared_ptr<RemoteConnection> RemoteConnections::take(const HostPort& server, int64_t now_ns) {
+Result<std::shared_ptr<RemoteConnection>> RemoteConnections::take(const HostPort& server, int64_t now_ns) {
   close_old(now_ns);
+  Result<std::shared_ptr<const RemoteTls>> rules = find_remote_tls(context_.access, server);
+  if (!rules.ok()) return std::move(rules).status();
   if (const auto found = idle_.find(server.text()); found != idle_.end()) {
     std::deque<Idle>& waiting = found->second;
     while (!waiting.empty()) {
       const std::shared_ptr<RemoteConnection> connection = std::move(waiting.back().connection);
       waiting.pop_back();
-      if (connection->is_usable()) return connection;
+      if (connection->rules() == rules.value() && connection->is_usable()) return connection;
       connection->close();
     }
   }
-  return std::make_shared<RemoteConnection>(context_, server);
+  return std::make_shared<RemoteConnection>(context_, server, std::move(rules).value());
 }
 
 void RemoteConnections::give(std::shared_ptr<RemoteConnection> connection, int64_t now_ns) {

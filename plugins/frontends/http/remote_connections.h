@@ -15,13 +15,14 @@ namespace atl::frontends::http {
 /// [its thread]
 class RemoteConnections {
  public:
-  explicit RemoteConnections(EventLoop& loop);
+  /// \param access  which outlives this, says how connections are made
+  RemoteConnections(EventLoop& loop, const ServerAccess& access);
   RemoteConnections(const RemoteConnections&) = delete;
   RemoteConnections& operator=(const RemoteConnections&) = delete;
   ~RemoteConnections();
 
-  /// One that waits, or a new one.
-  std::shared_ptr<RemoteConnection> take(const HostPort& server, int64_t now_ns);
+  /// One that waits, or a new one. Errors: as find_remote_tls().
+  Result<std::shared_ptr<RemoteConnection>> take(const HostPort& server, int64_t now_ns);
   /// It has ended its exchange and can be used again.
   void give(std::shared_ptr<RemoteConnection> connection, int64_t now_ns);
 
@@ -35,6 +36,7 @@ class RemoteConnections {
 
   HostLookup lookup_;
   const std::unique_ptr<char[]> scratch_;
+  TlsClients tls_;
   const RemoteConnectionContext context_;
   std::map<std::string, std::deque<Idle>, std::less<>> idle_;  ///< by address, the longest idle one first
   int64_t looked_ns_ = 0;

@@ -51,7 +51,7 @@ ThreadContext::ThreadContext(HttpContext& shared, ServerThread& thread)
       infer_reader(InputLimits{shared.settings.max_input_bytes}),
       generate_reader(InputLimits{shared.settings.max_input_bytes}),
       buffers(thread.buffers),
-      remote_connections(thread.loop),
+      remote_connections(thread.loop, shared.server),
       thread_(thread) {}
 
 ThreadContext::~ThreadContext() = default;

@@ -43,6 +43,24 @@ inline constexpr OptionTable kPoolOptions{
     option_duration("load_timeout", "10m")
         .range("1s", "24h")
         .help("Time for an instance to load a model, or to unload one with the requests that it has."),
+    option_bool("use_ssl", false)
+        .help(
+            "Calls to instances use TLS, those that are passed on to them too, unless the instance's address is one of the loopback. Needs "
+            "root_cert."),
+    option_bool("ssl_on_loopback", false)
+        .help("With use_ssl: calls to instances at addresses of the loopback use it too."),
+    option_string("root_cert", "")
+        .help("PEM file: the certificates that may have signed those of instances."),
+    option_string("client_cert", "")
+        .help(
+            "PEM file: the certificate that instances are shown which ask for one, and then those that lead to its authority. Empty: none."),
+    option_string("client_key", "").help("PEM file: its private key, without a password."),
+    option_string("ssl_server_name", "")
+        .help(
+            "The name (DNS) that the certificates of all instances are for. Empty: each is for the host of its instance's address."),
+    option_duration("ssl_poll_interval", "5s")
+        .range("0s", "1h")
+        .help("Time between two looks whether these files have changed; 0: only SIGHUP has them read again."),
     option_duration("use_interval", "1s")
         .range("100ms", "1h")
         .help(

@@ -56,7 +56,7 @@ ATOLL_PLUGIN(PoolsPlugin,
               .flags = ATOLL_PLUGIN_UNTRIED,  // one instance has the state, and starts and ends servers
               .provides = {provide<HttpRoutes, &PoolsPlugin::calls>(),
                            provide<GrpcCalls, &PoolsPlugin::calls>(),
-                           provide<RemoteModels, &PoolsPlugin::leased_models>().minor(1),
+                           provide<RemoteModels, &PoolsPlugin::leased_models>().minor(2),
                            provide<MetricSource, &PoolsPlugin::metrics>()},
               .needs = {need<Launcher>(), need<Placement>()},
               .options = kPoolOptions,

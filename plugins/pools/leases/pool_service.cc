@@ -54,7 +54,8 @@ struct PoolService::Open {
       : store(std::move(opened)),
         folders(service.settings_.pools.repositories, service.settings_.pools.lease_limits.sources),
         launcher(*service.launcher_, folders),
-        http_host(*service.executor_, service.host_.clock(), service.client_, service.settings_.host),
+        http_host(*service.executor_, service.host_.clock(), service.client_, service.settings_.host,
+                  &service.tls_),
         host(http_host, folders, *service.executor_, *service.files_),
         with{*service.executor_,
              service.host_.clock(),
@@ -93,6 +94,7 @@ PoolService::~PoolService() = default;
 Status PoolService::start(Launcher& launcher, const Placement& placement) {
   launcher_ = &launcher;
   placement_ = &placement;
+  ATOLL_RETURN_IF_ERROR(tls_.start(host_));
   ATOLL_RETURN_IF_ERROR(client_.start(host_.executors(), "pools-http"));
   publish_routes();
   Result<SerialExecutorPtr> executor = host_.executors().create("pools", {});
@@ -206,6 +208,7 @@ void PoolService::stop() noexcept {
   }
   // The threads that answer on the executor go before it, and none of its tasks asks them for anything any more.
   client_.stop();
+  tls_.stop();
   stop_executor(files_);
   stop_executor(executor_);
   open_.reset();

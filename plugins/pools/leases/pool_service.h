@@ -18,6 +18,7 @@
 #include "pools/leases/book/pool_events.h"
 #include "pools/leases/book/pool_manager.h"
 #include "pools/leases/servers/http_instance_models.h"
+#include "pools/leases/servers/instance_tls.h"
 #include "pools/leases/servers/model_folders.h"
 #include "pools/leases/servers/servers_with_folders.h"
 #include "pools/leases/settings.h"
@@ -70,7 +71,8 @@ class PoolService final : public HttpRoutes, public GrpcCalls, private PoolEvent
   Host& host_;
   const PluginSettings settings_;
   PoolMetrics metrics_;
-  LeaseRoutes routes_;
+  InstanceTls tls_{settings_.tls};
+  LeaseRoutes routes_{&tls_};
   Launcher* launcher_ = nullptr;
   const Placement* placement_ = nullptr;
   HttpClient client_;

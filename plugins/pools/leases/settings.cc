@@ -55,6 +55,8 @@ void PluginSettings::check(OptionCheck& check) {
   check.passes({}, read_limits(check.options(), limits));
   const std::string& directory = check.options().get_string("state_directory");
   if (!directory.empty()) check.passes("state_directory", check_creatable_folder(directory));
+  Result<InstanceTlsSettings> tls = InstanceTlsSettings::read(check.options());
+  if (tls.ok()) check.passes({}, read_instance_tls(tls.value()));
   check.whole(read(check.options()));
 }
 
@@ -82,6 +84,9 @@ Result<PluginSettings> PluginSettings::read(const Options& options) {
   pools.leases_max = static_cast<uint32_t>(options.get_int("max_leases"));
   settings.host.call_timeout_ns = options.get_duration_ns("call_timeout");
   settings.host.load_timeout_ns = options.get_duration_ns("load_timeout");
+  Result<InstanceTlsSettings> tls = InstanceTlsSettings::read(options);
+  if (!tls.ok()) return std::move(tls).status();
+  settings.tls = std::move(tls).value();
   settings.use_interval_ns = options.get_duration_ns("use_interval");
   settings.use.window_ns = options.get_duration_ns("use_window");
   settings.use.overuse_factor = options.get_float("overuse_factor");

@@ -10,6 +10,7 @@
 #include "pools/leases/book/definitions.h"
 #include "pools/leases/book/pool_context.h"
 #include "pools/leases/servers/http_instance_models.h"
+#include "pools/leases/servers/instance_tls.h"
 
 namespace atl::pools {
 
@@ -17,6 +18,7 @@ struct PluginSettings {
   std::string state_directory;  ///< absolute
   PoolSettings pools;
   HttpModelHostSettings host;
+  InstanceTlsSettings tls;
   UseSettings use;
   int64_t use_interval_ns = kNsPerSecond;  ///< between two looks at what leases are used for
   std::vector<PoolDefinition> declared;    ///< pools that are there from the start, by name

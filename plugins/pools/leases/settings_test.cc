@@ -52,6 +52,8 @@ TEST(PluginSettings, SayWhatIsWrong) {
            {"sources", "[]", "option 'sources' is empty, expected a folder at least"},
            {"sources", R"([""])", "option 'sources' has an empty text"},
            {"max_duration", "1s", "option 'default_duration': duration is 3600s, expected at most 1s"},
+           {"use_ssl", "true",
+            "option 'root_cert' is empty, expected the path of a PEM file, because 'use_ssl' is true"},
            {"max_backoff", "1ms", "option 'max_backoff' is shorter than 'backoff'"},
            {"pools", R"({fraud = 'x'})", "option 'pools': 'fraud': "},
            {"pools", R"({fraud = '{"quota": 1}'})",

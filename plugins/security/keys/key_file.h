@@ -28,7 +28,7 @@ class KeySet {
   size_t size() const noexcept { return keys_.size(); }
   /// Another reading has taken its place: its identities hold no more.
   void outdate() noexcept { is_outdated_.store(true, std::memory_order_release); }
-  /// Who has this token. It takes the same time for a wrong token of an id that is there and for an id that is not.
+  /// Who has this token, found by its digest. It takes the same time for a wrong token of an id that is there and for an id that is not.
   /// \returns null: nobody, or its time is over; else with a share in `keys`
   static std::shared_ptr<const Identity> find(const std::shared_ptr<const KeySet>& keys,
                                               std::string_view token) noexcept;
@@ -55,6 +55,7 @@ class KeySet {
   };
 
   std::map<std::string, std::unique_ptr<KeyIdentity>, std::less<>> keys_;
+  std::multimap<Sha256, const KeyIdentity*> by_digest_;  ///< all of keys_
   std::atomic<bool> is_outdated_{false};
 };
 

@@ -62,6 +62,7 @@ Status set_up_curl() noexcept {
 HttpTransfer::~HttpTransfer() {
   curl_easy_cleanup(curl_);
   curl_slist_free_all(headers_);
+  curl_slist_free_all(connect_to_);
 }
 
 size_t HttpTransfer::receive(char* bytes, size_t size, size_t count, void* transfer) {
@@ -111,6 +112,24 @@ void HttpTransfer::identify() {
                    (request_.key_file.empty() ? request_.cert_file : request_.key_file).c_str());
 }
 
+// libcurl verifies the name of the URL, so that has the name, and the connection goes to where the URL has said.
+void HttpTransfer::rename(const std::string& name) {
+  CURLU* const url = curl_url();
+  char *host = nullptr, *port = nullptr, *renamed = nullptr;
+  const bool is_parsed = curl_url_set(url, CURLUPART_URL, request_.url.c_str(), 0) == CURLUE_OK &&
+                         curl_url_get(url, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
+                         curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK &&
+                         curl_url_set(url, CURLUPART_HOST, name.c_str(), 0) == CURLUE_OK &&
+                         curl_url_get(url, CURLUPART_URL, &renamed, 0) == CURLUE_OK;
+  if (is_parsed) {
+    curl_easy_setopt(curl_, CURLOPT_URL, renamed);
+    connect_to_ = curl_slist_append(nullptr, cat("::", host, ":", port).c_str());
+    curl_easy_setopt(curl_, CURLOPT_CONNECT_TO, connect_to_);
+  }
+  for (char* text : {host, port, renamed}) curl_free(text);
+  curl_url_cleanup(url);
+}
+
 void HttpTransfer::trust() {
   if (!request_.ca_text.empty()) {
     const curl_blob certificates = blob_of(request_.ca_text);
@@ -142,6 +161,8 @@ CURL* HttpTransfer::prepare() {
   if (request_.url.starts_with("https://")) {
     trust();  // which looks for files
     identify();
+    if (request_.any_name) curl_easy_setopt(curl_, CURLOPT_SSL_VERIFYHOST, 0L);
+    if (!request_.server_name.empty()) rename(request_.server_name);
   }
   if (request_.timeout_ns > 0) {
     const int64_t timeout_ms =

@@ -30,6 +30,8 @@ class HttpTransfer {
  private:
   /// Says whom a server of https has to be trusted by.
   void trust();
+  /// Connects to the URL's server as to one of another name.
+  void rename(const std::string& name);
   /// Shows it the client's certificate, if there is one.
   void identify();
   /// Status and headers, as far as they are known by now.
@@ -42,6 +44,7 @@ class HttpTransfer {
   HttpAnswer answer_;
   CURL* curl_ = nullptr;
   curl_slist* headers_ = nullptr;
+  curl_slist* connect_to_ = nullptr;
   bool has_head_ = false;  ///< the answer's body has begun
   bool is_refused_ = false;
   char failure_[CURL_ERROR_SIZE] = "";

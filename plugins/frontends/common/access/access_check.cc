@@ -12,7 +12,7 @@ constexpr std::string_view kRefusedByProvider = "provider";
 }  // namespace
 
 bool AccessCheck::ask(const AccessPoint& point, const AccessQuestion& question, const CallName& name,
-                      void (*settled)(void* owner) noexcept, void* owner) noexcept {
+                      void (*settled)(void* owner) noexcept, void* owner, const CallerPlace* place) noexcept {
   caller_.clear();
   outcome_ = {};
   forget();
@@ -20,7 +20,7 @@ bool AccessCheck::ask(const AccessPoint& point, const AccessQuestion& question, 
   is_about_caller_ = false;
   asked_ = true;
   if (point.has_sources()) {
-    outcome_ = point.identify(question, &identity_, report_);
+    outcome_ = point.identify(question, &identity_, report_, place);
     is_about_caller_ = !outcome_.ok();
     if (is_about_caller_) {
       refuse_caller(question);

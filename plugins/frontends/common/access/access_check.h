@@ -23,9 +23,10 @@ class AccessCheck final : private AccessWaiter {
   /// \param settled  called with `owner` if the call waits: when there is an answer, once, on any thread,
   /// perhaps before this returns; returns soon
   /// \param name  of the call, for the record
+  /// \param place  as of AccessPoint::identify()
   /// \returns true: there is an answer already. Either way take() is owed, by the thread that has asked.
   bool ask(const AccessPoint& point, const AccessQuestion& question, const CallName& name,
-           void (*settled)(void* owner) noexcept, void* owner) noexcept;
+           void (*settled)(void* owner) noexcept, void* owner, const CallerPlace* place = nullptr) noexcept;
   /// OK: the call is allowed, as it is if nobody was asked. Else the failure is its answer.
   /// \param caller  set if one is known; valid until the next question
   Status take(std::string_view* caller) noexcept { return asked_ ? take_answer(caller) : Status(); }

@@ -143,34 +143,57 @@ std::shared_ptr<CallReport> AccessPoint::begin_report(const AccessQuestion& ques
 }
 
 Status AccessPoint::identify(const AccessQuestion& question, CallerIdentityPtr* identity,
-                             std::shared_ptr<CallReport> report) const noexcept {
+                             std::shared_ptr<CallReport> report, const CallerPlace* place) const noexcept {
   if (*identity != nullptr && report == nullptr) report = (*identity)->report();
   identity->reset();
   auto chain = chain_.hold();
   if (!chain) return {};
+  // A record names the source, which is not kept.
+  if (report != nullptr) place = nullptr;
+  const int64_t now = place == nullptr ? 0 : host_.clock().now_ns();
+  const std::shared_ptr<const Identity>* const kept =
+      place == nullptr ? nullptr : place->callers.find(place->connection, question, now);
   std::shared_ptr<const Identity> found;
-  size_t place = 0;
-  bool is_unsure = false;  // a source that can tell nobody now may be the caller's
-  for (; place < chain->sources.size(); ++place) {
-    const Service<Access>& source = chain->sources[place];
-    Result<IdentityOutcome> outcome = source.minor() >= 2 ? source->identify_certified(question, &found)
-                                                          : source->identify(question, &found);
-    if (!outcome.ok() && outcome.status().code() == Code::kUnauthenticated) return failed(question);
-    if (outcome.ok() && *outcome == IdentityOutcome::kOpen) return {};
-    if (outcome.ok() && *outcome == IdentityOutcome::kKnown) break;
-    is_unsure = is_unsure || !outcome.ok();
-    found.reset();
+  if (kept != nullptr) {
+    found = *kept;
+  } else {
+    const WatchedHead head(question.head);
+    Result<Found> looked_up = look_up(*chain, {question.category, question.category_name, question.protocol,
+                                               place == nullptr ? question.head : head, question.is_probe});
+    if (!looked_up.ok()) return std::move(looked_up).status();
+    if (looked_up->identity == nullptr) return {};
+    found = std::move(looked_up->identity);
+    if (report != nullptr)
+      report->set_caller(found->name(), found->tenant(), chain->instances[looked_up->source]);
+    if (place != nullptr && !head.saw_more())
+      place->callers.keep(place->connection, question, found, chain_.hold(), kept_, now);
   }
-  if (found == nullptr && is_unsure) return unavailable("it cannot be found out now who calls");
-  if (found == nullptr) return failed(question);
   const bool may = is_about_all(question.category)
                        ? found->may_all(question.category, question.category_name)
                        : found->may(question.category, question.category_name, {});
-  if (report != nullptr) report->set_caller(found->name(), found->tenant(), chain->instances[place]);
   *identity = std::make_shared<CallerIdentity>(std::move(chain), std::move(found), std::move(report));
   if (may) return {};
   return make_status(Code::kPermissionDenied, "the caller may make no calls of the category '",
                      question.category_name, "'");
+}
+
+Result<AccessPoint::Found> AccessPoint::look_up(const IdentityChain& chain,
+                                                const AccessQuestion& question) const noexcept {
+  Found found;
+  bool is_unsure = false;  // a source that can tell nobody now may be the caller's
+  for (; found.source < chain.sources.size(); ++found.source) {
+    const Service<Access>& source = chain.sources[found.source];
+    Result<IdentityOutcome> outcome = source.minor() >= 2
+                                          ? source->identify_certified(question, &found.identity)
+                                          : source->identify(question, &found.identity);
+    if (!outcome.ok() && outcome.status().code() == Code::kUnauthenticated) return failed(question);
+    if (outcome.ok() && *outcome == IdentityOutcome::kOpen) return Found();
+    if (outcome.ok() && *outcome == IdentityOutcome::kKnown) return found;
+    is_unsure = is_unsure || !outcome.ok();
+    found.identity.reset();
+  }
+  if (is_unsure) return unavailable("it cannot be found out now who calls");
+  return failed(question);
 }
 
 Status AccessPoint::failed(const AccessQuestion& question) const noexcept {

@@ -14,6 +14,7 @@
 #include "frontends/common/access/call_report.h"
 #include "frontends/common/access/caller_identity.h"
 #include "frontends/common/access/failed_credentials.h"
+#include "frontends/common/access/last_callers.h"
 
 namespace atl::frontends {
 
@@ -35,14 +36,18 @@ class AccessPoint {
   }
   /// Questions whose answer was not taken yet, and identities that are held: the threads that would take or drop
   /// them stay as long. [control]
-  int64_t unsettled() const noexcept { return judge_.holds() + chain_.holds(); }
+  int64_t unsettled() const noexcept {
+    return judge_.holds() + chain_.holds() - kept_.load(std::memory_order_relaxed);
+  }
 
   /// Who calls. \param identity  set if that is known, also if this caller may not make the call. If it has one already,
   /// the call is identified anew, and its report goes on. Not called without a source of identities. [request]
   /// \param report  of the call; null: nobody records it, or it goes on
+  /// \param place  of the connection, whose caller of before may be asked for again; null: there is none
   /// Errors: the call's answer, with a text that is the same whatever is wrong.
   Status identify(const AccessQuestion& question, CallerIdentityPtr* identity,
-                  std::shared_ptr<CallReport> report = nullptr) const noexcept;
+                  std::shared_ptr<CallReport> report = nullptr,
+                  const CallerPlace* place = nullptr) const noexcept;
   /// Whether there are sources of identities. [any]
   bool has_sources() const noexcept { return (others_.load(std::memory_order_acquire) & kSources) != 0; }
 
@@ -66,6 +71,13 @@ class AccessPoint {
   IdentityChain find_sources() noexcept;
   /// The one that the manifest binds to this frontend; null: none that can be told from the others.
   const Access* bound(const std::vector<ServiceInfo>& providers) noexcept;
+  /// Whom a source knows.
+  struct Found {
+    std::shared_ptr<const Identity> identity;  ///< null: anybody may make the call
+    size_t source = 0;
+  };
+  /// Asks one source after the other. Errors: as identify().
+  Result<Found> look_up(const IdentityChain& chain, const AccessQuestion& question) const noexcept;
   Status failed(const AccessQuestion& question) const noexcept;
 
   Host& host_;
@@ -76,6 +88,7 @@ class AccessPoint {
   Replaceable<IdentityChain> chain_;
   Followed<Audit> audit_;
   mutable FailedCredentials failed_;
+  mutable std::atomic<int64_t> kept_{0};  ///< holds of chain_ by LastCallers
 };
 
 /// What every call is told whose caller is not known.

@@ -57,6 +57,7 @@ void ServingThread::stop() {
   } else {
     loop.turn(0);  // it was never started: what was posted is run here, or it would be lost with its memory
   }
+  last_callers.clear();  // they hold what the server's access goes with
 }
 
 void ServingThread::run(std::function<void()> function) { PostedFunction::post(loop, std::move(function)); }
@@ -170,6 +171,7 @@ void ServingThread::on_time() noexcept {
     unused_since_ns_ = now;
     buffers.free_unused();
   }
+  last_callers.sweep(now);
   const bool over = stage() != Stage::kServing && now >= drain_deadline_ns_;
   if (stage() != Stage::kServing && now >= last_words_ns_ && !std::exchange(has_cancelled_streams_, true))
     for_each_connection([](Connection& connection) { connection.end(Exchange::Ending::kSoon); });

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "frontends/common/access/last_callers.h"
 #include "frontends/common/http/application.h"
 #include "frontends/common/http/connection_count.h"
 #include "frontends/common/http/server_options.h"
@@ -25,6 +26,7 @@ class ServingThread final : public ServerThread, private Timer, private TurnEnd 
 
   const ServerContext& server;
   TlsThread tls;  ///< of connections that have it
+  LastCallers last_callers;
 
   /// Before all else. Errors: RESOURCE_EXHAUSTED.
   Status open() noexcept { return loop.open(); }

@@ -7,11 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "atoll/core/clock.h"
 #include "atoll/core/executor.h"
 #include "atoll/core/followed_service.h"
 #include "atoll/core/host.h"
 #include "atoll/core/log_control.h"
 #include "atoll/gpu/device_memory.h"
+#include "atoll/lib/log_interval.h"
 #include "atoll/memory/shared_memory.h"
 #include "atoll/models/model.h"
 #include "atoll/models/model_control.h"
@@ -76,6 +78,8 @@ struct ServerAccess {
   std::unique_ptr<Followed<Tracing>> tracing;
   std::unique_ptr<Followed<LogControl>> log_control;
   std::unique_ptr<Followed<RemoteModels>> remote_models;
+  /// Of failures of TLS with other servers.
+  std::unique_ptr<LogInterval> remote_tls_told = std::make_unique<LogInterval>(60 * kNsPerSecond);
   std::unique_ptr<RequestBudgets> request_memory;
   /// For what looks at the disk or reads large bodies: no thread that answers requests waits for it, and it
   /// does not wait for models that are being built.

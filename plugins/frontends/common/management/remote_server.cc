@@ -53,6 +53,23 @@ Result<std::optional<RemoteServer>> find_remote_server(const ServerAccess& serve
   return std::move(found).status();
 }
 
+Result<std::shared_ptr<const RemoteTls>> find_remote_tls(const ServerAccess& server,
+                                                         const HostPort& address) noexcept {
+  auto remote = server.remote_models->hold();
+  // Nothing goes in plain that perhaps must not.
+  if (!remote) return unavailable("nobody knows any more how ", address.text(), " is to be reached");
+  if (remote.minor() < 2) return std::shared_ptr<const RemoteTls>();
+  return remote->tls_of(address);
+}
+
+void note_remote_tls_failure(const ServerAccess& server, const HostPort& address,
+                             std::string_view why) noexcept {
+  if (const auto left_out = server.remote_tls_told->next(server.host->clock().now_ns()))
+    server.host->log().warning("calls are not passed on to ", address.text(), ": ", why,
+                               "; further failures of TLS with other servers are not told of for a minute, ",
+                               *left_out, " were left out since the last one");
+}
+
 bool is_passed_on(std::string_view name) noexcept {
   return std::ranges::none_of(kOwnHeaders, [name](std::string_view own) { return is_same(name, own); });
 }

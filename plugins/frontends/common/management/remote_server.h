@@ -1,6 +1,7 @@
 /// Calls on models that this server does not have, and another one does.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -21,6 +22,15 @@ Result<std::optional<RemoteServer>> find_remote_server(const ServerAccess& serve
 inline bool has_remote_models(const ServerAccess& server) noexcept {
   return server.remote_models->is_present();
 }
+
+/// How a connection to such a server is made; null: without TLS. [any]
+/// Errors: UNAVAILABLE there is nobody any more who knows.
+Result<std::shared_ptr<const RemoteTls>> find_remote_tls(const ServerAccess& server,
+                                                         const HostPort& address) noexcept;
+
+/// Says in the log that TLS with such a server has failed, once a minute at most. [any]
+void note_remote_tls_failure(const ServerAccess& server, const HostPort& address,
+                             std::string_view why) noexcept;
 
 /// Whether a header of a client's call is one that the other server gets too. Not: what is between the client and this
 /// server alone, who the client is, and whatever the transport writes itself. [any]

@@ -86,9 +86,9 @@ TlsChannel::~TlsChannel() {
 bool TlsChannel::shake_hands() noexcept {
   if (!receive()) return false;
   ERR_clear_error();
-  const int result = SSL_accept(ssl_.get());
+  const int result = SSL_do_handshake(ssl_.get());
   if (result == 1) {
-    client_ = verified_client(ssl_.get());
+    if (SSL_is_server(ssl_.get()) == 1) client_ = verified_client(ssl_.get());
     open_ = true;
     late_messages_ = 0;
   } else {

@@ -31,7 +31,7 @@ struct TlsThread {
   BodyBuffer record;    ///< small pieces that become one
 };
 
-/// The server's end. Encrypts and decrypts; what the socket does not take at once is kept, everything else lies in buffers of the
+/// One end: a server's, or that of who calls one. Encrypts and decrypts; what the socket does not take at once is kept, everything else lies in buffers of the
 /// thread. So OpenSSL never waits for the socket to take something. All functions on the thread.
 class TlsChannel final {
  public:
@@ -42,7 +42,7 @@ class TlsChannel final {
   static std::unique_ptr<TlsChannel> make(int fd, OpensslPtr<ssl_st> ssl, TlsThread& thread) noexcept;
   TlsChannel(const TlsChannel&) = delete;
   TlsChannel& operator=(const TlsChannel&) = delete;
-  /// Tells the client that this is the end, if it can be told.
+  /// Tells the other end that this is the end, if it can be told.
   ~TlsChannel();
   /// Its end does not: the client is to see that what it has got is not whole.
   void abandon() noexcept { broken_ = true; }
@@ -50,12 +50,12 @@ class TlsChannel final {
   HandshakeTurns& handshakes() noexcept { return thread_.handshakes; }
   /// The handshake is over.
   bool is_open() const noexcept { return open_; }
-  /// What the client's certificate says, once the handshake is over. Null: it was asked for none. May be kept for longer
+  /// Of a server's end: what the client's certificate says, once the handshake is over. Null: it was asked for none. May be kept for longer
   /// than this.
   const std::shared_ptr<const ClientCertificate>& client() const noexcept { return client_; }
-  /// Goes on with it. False: it has failed, and the client has been told.
+  /// Goes on with it. False: it has failed, and the other end has been told; or that one has hung up.
   bool shake_hands() noexcept;
-  /// The client has begun as one does that knows nothing of TLS.
+  /// Of a server's end: the client has begun as one does that knows nothing of TLS.
   bool speaks_plain_http() const noexcept { return speaks_plain_http_; }
   /// Why it has, or why the connection was broken off later; empty: it was closed.
   const std::string& failure() const noexcept { return failure_; }
@@ -69,13 +69,13 @@ class TlsChannel final {
   bool has_rest() const noexcept;
   /// Decrypts as much as has come and fits. \returns bytes; 0: no more has come. After that has_ended() tells
   size_t read(std::span<uint8_t> room) noexcept;
-  /// Nothing more comes: the client has said so, or what came was no TLS.
+  /// Nothing more comes: the other end has said so, or what came was no TLS.
   bool has_ended() const noexcept { return ended_; }
 
   /// Encrypts the first 64 KiB or less; send() then is owed. \param taken  so many bytes were
   /// False: nothing can be encrypted until something more was read, or never again.
   bool encrypt(std::span<const iovec> pieces, size_t* taken) noexcept;
-  /// Gives the socket what is encrypted. \returns how much it took; -1: the connection is broken, or the client
+  /// Gives the socket what is encrypted. \returns how much it took; -1: the connection is broken, or the other end
   /// lets more pile up than encrypt() would
   ssize_t send() noexcept;
   /// Encrypted bytes wait for the socket.
@@ -106,7 +106,7 @@ class TlsChannel final {
   std::span<const uint8_t> received_;  ///< of the thread's buffer, not decrypted yet
   std::vector<uint8_t> kept_;          ///< came, and others needed the thread's buffer
   std::vector<uint8_t> unsent_;
-  uint8_t head_[kHelloHeadBytes] = {};  ///< how the client has begun
+  uint8_t head_[kHelloHeadBytes] = {};  ///< how the other end has begun
   size_t head_size_ = 0;
   uint32_t late_messages_ = 0;
   std::shared_ptr<const ClientCertificate> client_;

@@ -89,38 +89,40 @@ bool ended_well() {
   return ended;
 }
 
-Status use_certificate(SSL_CTX* context, const TlsPem& pem) {
-  const OpensslPtr<BIO> text = reader(pem.server_cert);
+/// \param cert, key  options that have named them
+Status use_certificate(SSL_CTX* context, const std::string& cert_pem, const std::string& key_pem,
+                       std::string_view cert, std::string_view key) {
+  const OpensslPtr<BIO> text = reader(cert_pem);
   OpensslPtr<X509> certificate = next_certificate(text.get());
   if (certificate == nullptr || SSL_CTX_use_certificate(context, certificate.get()) != 1) {
-    return refused("server_cert", "its certificate cannot be used");
+    return refused(cert, "its certificate cannot be used");
   }
   while ((certificate = next_certificate(text.get())) != nullptr) {
     if (SSL_CTX_add1_chain_cert(context, certificate.get()) != 1) {
-      return refused("server_cert", "a certificate of its chain cannot be used");
+      return refused(cert, "a certificate of its chain cannot be used");
     }
   }
-  if (!ended_well()) return refused("server_cert", "a certificate of its chain cannot be read");
-  const OpensslPtr<BIO> key_text = reader(pem.server_key);
-  const OpensslPtr<EVP_PKEY> key(
+  if (!ended_well()) return refused(cert, "a certificate of its chain cannot be read");
+  const OpensslPtr<BIO> key_text = reader(key_pem);
+  const OpensslPtr<EVP_PKEY> read(
       PEM_read_bio_PrivateKey(key_text.get(), nullptr, nullptr, const_cast<char*>("")));
-  if (key == nullptr) return refused("server_key", "it cannot be read");
-  if (SSL_CTX_use_PrivateKey(context, key.get()) != 1 || SSL_CTX_check_private_key(context) != 1) {
-    return refused("server_key", "it is not the certificate's");
+  if (read == nullptr) return refused(key, "it cannot be read");
+  if (SSL_CTX_use_PrivateKey(context, read.get()) != 1 || SSL_CTX_check_private_key(context) != 1) {
+    return refused(key, "it is not the certificate's");
   }
   return {};
 }
 
-Status trust_clients(SSL_CTX* context, const TlsPem& pem) {
-  if (pem.root_cert.empty()) return {};
+/// \param of_clients  they are told whose certificates are taken
+Status trust(SSL_CTX* context, const std::string& root_cert, bool of_clients) {
   X509_STORE* store = SSL_CTX_get_cert_store(context);
   // A certificate that is named is trusted itself, though another one has signed it.
   X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST);
-  const OpensslPtr<BIO> text = reader(pem.root_cert);
+  const OpensslPtr<BIO> text = reader(root_cert);
   int count = 0;
   while (const OpensslPtr<X509> certificate = next_certificate(text.get())) {
     if (X509_STORE_add_cert(store, certificate.get()) != 1 ||
-        SSL_CTX_add_client_CA(context, certificate.get()) != 1) {
+        (of_clients && SSL_CTX_add_client_CA(context, certificate.get()) != 1)) {
       return refused("root_cert", "a certificate of it cannot be used");
     }
     ++count;
@@ -129,18 +131,23 @@ Status trust_clients(SSL_CTX* context, const TlsPem& pem) {
   return {};
 }
 
-bool apply_rules(SSL_CTX* context, const TlsPem& pem, const TlsRules& rules) {
+/// What both ends have in common.
+bool apply_rules(SSL_CTX* context, const TlsRules& rules) {
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   // Buffers are given back while a connection has nothing to say: idle ones are many.
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  return SSL_CTX_set_min_proto_version(context, rules.only_13 ? TLS1_3_VERSION : TLS1_2_VERSION) == 1 &&
+         use_ciphers(context, rules.ciphers);
+}
+
+bool apply_server_rules(SSL_CTX* context, const TlsPem& pem, const TlsRules& rules) {
   if (pem.mutual) {
     const int without = pem.require_client_cert ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER | without, nullptr);
   }
-  return SSL_CTX_set_min_proto_version(context, rules.only_13 ? TLS1_3_VERSION : TLS1_2_VERSION) == 1 &&
-         use_ciphers(context, rules.ciphers) && SSL_CTX_set_num_tickets(context, 1) == 1 &&
+  return apply_rules(context, rules) && SSL_CTX_set_num_tickets(context, 1) == 1 &&
          SSL_CTX_set_session_id_context(context, kSessionName, sizeof kSessionName) == 1;
 }
 
@@ -175,17 +182,55 @@ void OpensslFree::operator()(X509* certificate) const noexcept { X509_free(certi
 void OpensslFree::operator()(EVP_PKEY* key) const noexcept { EVP_PKEY_free(key); }
 void OpensslFree::operator()(BIO* bio) const noexcept { BIO_free(bio); }
 
-OpensslPtr<SSL> TlsContext::accept() const noexcept { return OpensslPtr<SSL>(SSL_new(context_.get())); }
+OpensslPtr<SSL> TlsContext::accept() const noexcept {
+  OpensslPtr<SSL> connection(SSL_new(context_.get()));
+  if (connection != nullptr) SSL_set_accept_state(connection.get());
+  return connection;
+}
+
+OpensslPtr<SSL> TlsContext::connect(const std::string& name) const noexcept {
+  OpensslPtr<SSL> connection(SSL_new(context_.get()));
+  if (connection == nullptr) return nullptr;
+  SSL_set_connect_state(connection.get());
+  X509_VERIFY_PARAM* const wanted = SSL_get0_param(connection.get());
+  X509_VERIFY_PARAM_set_hostflags(wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  // An address is in other fields of a certificate than a name, and no server is told of it (SNI).
+  if (X509_VERIFY_PARAM_set1_ip_asc(wanted, name.c_str()) == 1) return connection;
+  ERR_clear_error();
+  if (SSL_set1_host(connection.get(), name.c_str()) != 1 ||
+      SSL_set_tlsext_host_name(connection.get(), name.c_str()) != 1) {
+    return nullptr;
+  }
+  return connection;
+}
 
 Result<TlsContext> TlsContext::make(const TlsPem& pem, TlsProtocol protocol, const TlsRules& rules) noexcept {
   ERR_clear_error();
   OpensslPtr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()));
-  if (context == nullptr || !apply_rules(context.get(), pem, rules)) {
+  if (context == nullptr || !apply_server_rules(context.get(), pem, rules)) {
     return internal_error("OpenSSL cannot be set up: ", take_openssl_error());
   }
   speak(context.get(), protocol);
-  ATOLL_RETURN_IF_ERROR(use_certificate(context.get(), pem));
-  ATOLL_RETURN_IF_ERROR(trust_clients(context.get(), pem));
+  ATOLL_RETURN_IF_ERROR(
+      use_certificate(context.get(), pem.server_cert, pem.server_key, "server_cert", "server_key"));
+  if (!pem.root_cert.empty()) ATOLL_RETURN_IF_ERROR(trust(context.get(), pem.root_cert, true));
+  return TlsContext(std::move(context));
+}
+
+Result<TlsContext> TlsContext::make_client(const TlsClientPem& pem, TlsProtocol protocol) noexcept {
+  ERR_clear_error();
+  OpensslPtr<SSL_CTX> context(SSL_CTX_new(TLS_client_method()));
+  const bool is_h2 = protocol == TlsProtocol::kHttp2;
+  if (context == nullptr || !apply_rules(context.get(), {}) ||
+      SSL_CTX_set_alpn_protos(context.get(), is_h2 ? kH2 : kHttp1, is_h2 ? sizeof kH2 : sizeof kHttp1) != 0) {
+    return internal_error("OpenSSL cannot be set up: ", take_openssl_error());
+  }
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+  ATOLL_RETURN_IF_ERROR(trust(context.get(), pem.root_cert, false));
+  if (!pem.client_cert.empty()) {
+    ATOLL_RETURN_IF_ERROR(
+        use_certificate(context.get(), pem.client_cert, pem.client_key, "client_cert", "client_key"));
+  }
   return TlsContext(std::move(context));
 }
 

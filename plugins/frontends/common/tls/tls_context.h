@@ -36,6 +36,13 @@ struct TlsPem {
   bool require_client_cert = true;  ///< with `mutual`: refuse clients that have none
 };
 
+/// The same of who calls a server.
+struct TlsClientPem {
+  std::string root_cert;    ///< may have signed the server's certificate
+  std::string client_cert;  ///< empty: none is shown
+  std::string client_key;
+};
+
 /// TLS 1.2 and 1.3 with what HTTP/2 allows of them (RFC 9113, 9.2). Clients that do not offer `h2` (ALPN) where it is what
 /// is spoken, or that offer others than `http/1.1` where that is, are refused before anything is signed for them, with the
 /// alert no_application_protocol. Sessions are resumed by tickets; nothing is kept of them here.
@@ -46,8 +53,13 @@ class TlsContext {
   static Result<TlsContext> make(const TlsPem& pem, TlsProtocol protocol = TlsProtocol::kHttp2,
                                  const TlsRules& rules = {}) noexcept;
 
+  /// For connections to other servers, which have to prove who they are. Errors: INVALID_ARGUMENT as of make().
+  static Result<TlsContext> make_client(const TlsClientPem& pem, TlsProtocol protocol) noexcept;
+
   /// A connection's server end, without its socket; it may outlive this. [any] Null: no memory.
   OpensslPtr<ssl_st> accept() const noexcept;
+  /// Likewise the client's end, of make_client(). \param name  that the server's certificate has to be for: of DNS, or an IP address
+  OpensslPtr<ssl_st> connect(const std::string& name) const noexcept;
 
   /// Who the certificate is for and until when, for people.
   std::string certificate_text() const;

@@ -18,7 +18,8 @@ InferQueue::InferQueue(GrpcCallContext& shared, InferenceService& inference_serv
       service(inference_service),
       queue(std::move(completion_queue)),
       calls(kPooledContexts),
-      stream_requests(kPooledContexts) {}
+      stream_requests(kPooledContexts),
+      remote_channels(shared.server) {}
 
 InferQueue::~InferQueue() = default;
 

@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "frontends/common/management/remote_server.h"
 #include "frontends/grpc_nghttp2/client/request_headers.h"
+#include "frontends/grpc_nghttp2/transport/encrypt_queue.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 namespace {
@@ -25,13 +27,15 @@ ssize_t read_stream_data(nghttp2_session*, int32_t, uint8_t* to, size_t length, 
 
 }  // namespace
 
-ClientConnection::ClientConnection(ClientContext& context, HostPort server)
-    : context_(context), server_(std::move(server)), out_(context.frames) {}
+ClientConnection::ClientConnection(ClientContext& context, HostPort server,
+                                   std::shared_ptr<const RemoteTls> rules)
+    : context_(context), server_(std::move(server)), rules_(std::move(rules)), out_(context.frames) {}
 
 ClientConnection::~ClientConnection() {
   if (lost_.ok()) lost_ = unavailable("the connection to ", server_.text(), " was given up");
   for (const auto& [id, stream] : std::exchange(streams_, {})) stream->on_lost(lost_);
   nghttp2_session_del(session_);
+  tls_.reset();
   if (fd_ < 0) return;
   context_.loop.forget(fd_, *this);
   ::close(fd_);
@@ -70,9 +74,14 @@ void ClientConnection::on_connected() noexcept {
   socklen_t size = sizeof error;
   if (getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
   if (error != 0) return lose(std::strerror(error));
+  if (rules_ != nullptr) return begin_tls();
+  on_opened();
+}
+
+void ClientConnection::on_opened() noexcept {
   is_connected_ = true;
   connect_limit_.unset();
-  context_.loop.rewatch(fd_, EPOLLIN, *this);
+  if (tls_ == nullptr) context_.loop.rewatch(fd_, EPOLLIN, *this);
   output();
 }
 
@@ -81,7 +90,8 @@ Result<std::shared_ptr<ClientStream>> ClientConnection::begin(const ClientReques
   if (!lost_.ok()) return lost_.clone();
   if (!takes_calls()) return unavailable("the connection to ", server_.text(), " takes no more calls");
   const std::string authority = server_.text();
-  const RequestHeaders headers(request, authority, context_.loop.now_ns());
+  const RequestHeaders headers(request, {rules_ == nullptr ? "http" : "https", authority},
+                               context_.loop.now_ns());
   auto stream = std::make_shared<ClientStream>(*this, call);
   nghttp2_data_provider data{};
   data.source.ptr = stream.get();
@@ -99,12 +109,14 @@ Result<std::shared_ptr<ClientStream>> ClientConnection::begin(const ClientReques
 
 void ClientConnection::on_ready(uint32_t events) noexcept {
   const std::shared_ptr<ClientConnection> self = shared_from_this();
-  if (!is_connected_) return on_connected();
+  if (!lost_.ok()) return;
+  if (!is_connected_) return tls_ == nullptr ? on_connected() : shake_hands();
   if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) read();
   if ((events & EPOLLOUT) != 0) output();
 }
 
 void ClientConnection::read() noexcept {
+  if (tls_ != nullptr) return read_tls();
   constexpr int kReadsATurn = 4;
   for (int i = 0; i < kReadsATurn && lost_.ok(); ++i) {
     const std::span<uint8_t> room = context_.receive.room();
@@ -112,13 +124,17 @@ void ClientConnection::read() noexcept {
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
     if (got <= 0) return lose(got == 0 ? "it has closed the connection" : std::strerror(errno));
     const auto bytes = static_cast<size_t>(got);
-    chunk_ = context_.receive.filled(bytes);
-    const ssize_t taken = nghttp2_session_mem_recv(session_, room.data(), bytes);
-    chunk_.reset();
-    output();
-    if (taken < 0) return lose(nghttp2_strerror(static_cast<int>(taken)));
-    if (bytes < room.size()) return;
+    if (!take(room.first(bytes)) || bytes < room.size()) return;
   }
+}
+
+bool ClientConnection::take(std::span<const uint8_t> bytes) noexcept {
+  chunk_ = context_.receive.filled(bytes.size());
+  const ssize_t taken = nghttp2_session_mem_recv(session_, bytes.data(), bytes.size());
+  chunk_.reset();
+  output();
+  if (taken < 0) lose(nghttp2_strerror(static_cast<int>(taken)));
+  return taken >= 0;
 }
 
 void ClientConnection::on_turn_end() noexcept {
@@ -132,17 +148,82 @@ void ClientConnection::on_turn_end() noexcept {
 }
 
 void ClientConnection::write() noexcept {
+  if (tls_ != nullptr) return write_tls();
   bool waits = false;
   for (bool more = true; (more || !out_.empty()) && !waits;) {
-    if (const int failed = nghttp2_session_send(session_); failed != 0) return lose(nghttp2_strerror(failed));
+    if (!fill_queue()) return;
     if (out_.empty()) break;
     more = nghttp2_session_want_write(session_) != 0;
     const ssize_t sent = out_.send(fd_);
     if (sent < 0) return lose(std::strerror(errno));
     waits = sent == 0;
   }
+  wait_for_room(waits);
+}
+
+bool ClientConnection::fill_queue() noexcept {
+  const int failed = nghttp2_session_send(session_);
+  if (failed != 0) lose(nghttp2_strerror(failed));
+  return failed == 0;
+}
+
+void ClientConnection::wait_for_room(bool waits) noexcept {
   if (std::exchange(waits_for_room_, waits) == waits) return;
   context_.loop.rewatch(fd_, waits ? EPOLLIN | EPOLLOUT : EPOLLIN, *this);
+}
+
+// --- TLS ---
+
+void ClientConnection::begin_tls() noexcept {
+  Result<std::unique_ptr<TlsChannel>> tls = context_.tls.connect(fd_, rules_, server_);
+  if (!tls.ok()) return lose(tls.status().message());
+  tls_ = std::move(tls).value();
+  waits_for_room_ = true;  // as it was watched to connect
+  shake_hands();
+}
+
+void ClientConnection::shake_hands() noexcept {
+  const bool goes_on = tls_->shake_hands();
+  if (!goes_on) return lose_tls();
+  wait_for_room(tls_->has_unsent());
+  if (!tls_->is_open()) return tls_->keep_rest();
+  on_opened();
+  // The end of the handshake and the first frames may have come together.
+  read_decrypted();
+}
+
+void ClientConnection::lose_tls() noexcept {
+  const std::string why = TlsClients::failure_of(*tls_);
+  if (!tls_->failure().empty()) note_remote_tls_failure(context_.frontend.server, server_, why);
+  lose(why);
+}
+
+void ClientConnection::read_tls() noexcept {
+  if (tls_->receive()) return read_decrypted();
+  lose_tls();
+}
+
+void ClientConnection::read_decrypted() noexcept {
+  for (;;) {
+    const std::span<uint8_t> room = context_.receive.room();
+    const size_t bytes = tls_->read(room);
+    if (bytes == 0) break;
+    if (!take(room.first(bytes))) return;
+  }
+  if (tls_->has_ended()) return lose_tls();
+  // What could not be encrypted may have waited for this.
+  output();
+}
+
+// What is encrypted goes first, and nothing more is encrypted while it waits.
+void ClientConnection::write_tls() noexcept {
+  for (bool able = true;;) {
+    if (tls_->send() < 0) return lose(std::strerror(errno));
+    if (tls_->has_unsent()) return wait_for_room(true);
+    if (!able || !fill_queue() || out_.empty()) break;
+    able = encrypt(*tls_, out_);
+  }
+  if (lost_.ok()) wait_for_room(false);
 }
 
 // --- the end ---
@@ -159,6 +240,7 @@ void ClientConnection::lose(std::string_view reason) noexcept {
 
 void ClientConnection::notify_lost() noexcept {
   if (std::exchange(is_notified_, true)) return;
+  tls_.reset();
   if (fd_ >= 0) {
     context_.loop.forget(fd_, *this);
     ::close(std::exchange(fd_, -1));

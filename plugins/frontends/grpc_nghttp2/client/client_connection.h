@@ -12,6 +12,7 @@
 #include "atoll/core/host_port.h"
 #include "frontends/common/call/buffer_pool.h"
 #include "frontends/common/loop/event_loop.h"
+#include "frontends/common/tls/tls_clients.h"
 #include "frontends/grpc_nghttp2/client/client_stream.h"
 #include "frontends/grpc_nghttp2/client/name_lookup.h"
 #include "frontends/grpc_nghttp2/transport/frames/header_list.h"
@@ -26,6 +27,7 @@ struct ClientContext {
   GrpcCallContext& frontend;
   ReceiveBuffer receive{};
   BufferPool frames{};  ///< for what goes to sockets
+  TlsClients tls{loop, TlsProtocol::kHttp2};
 };
 
 /// What goes before the messages of a call.
@@ -42,7 +44,8 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
                                private TurnEnd,
                                private LookupUser {
  public:
-  ClientConnection(ClientContext& context, HostPort server);
+  /// \param rules  of TLS; null: it goes without
+  ClientConnection(ClientContext& context, HostPort server, std::shared_ptr<const RemoteTls> rules);
   ClientConnection(const ClientConnection&) = delete;
   ClientConnection& operator=(const ClientConnection&) = delete;
   virtual ~ClientConnection();
@@ -59,6 +62,7 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   /// Why it was lost; OK: it is not.
   const Status& lost() const noexcept { return lost_; }
   bool was_connected() const noexcept { return is_connected_; }
+  const std::shared_ptr<const RemoteTls>& rules() const noexcept { return rules_; }
 
   // --- its streams ---
   nghttp2_session* raw() noexcept { return session_; }
@@ -92,8 +96,22 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
 
   void connect(const SocketAddress& address) noexcept;
   void on_connected() noexcept;
+  /// The server can be told and asked from now on.
+  void on_opened() noexcept;
   void read() noexcept;
+  /// What is in the buffer for what is received. False: it is lost.
+  bool take(std::span<const uint8_t> bytes) noexcept;
   void write() noexcept;
+  /// What nghttp2 has to say. False: it is lost.
+  bool fill_queue() noexcept;
+  void wait_for_room(bool waits) noexcept;
+  // --- with TLS ---
+  void begin_tls() noexcept;
+  void shake_hands() noexcept;
+  void lose_tls() noexcept;
+  void read_tls() noexcept;
+  void read_decrypted() noexcept;
+  void write_tls() noexcept;
   /// Its end: all calls are told, in this turn.
   void lose(std::string_view reason) noexcept;
   void notify_lost() noexcept;
@@ -103,11 +121,13 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
 
   ClientContext& context_;
   const HostPort server_;
+  const std::shared_ptr<const RemoteTls> rules_;
   nghttp2_session* session_ = nullptr;
   std::unordered_map<int32_t, std::shared_ptr<ClientStream>> streams_;
   NameLookup lookup_;
   ConnectLimit connect_limit_{*this};
   int fd_ = -1;
+  std::unique_ptr<TlsChannel> tls_;  ///< null: there is none, or it is not connected
   bool is_connected_ = false;
   bool waits_for_room_ = false;
   bool is_notified_ = false;

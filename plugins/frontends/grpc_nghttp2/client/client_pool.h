@@ -31,7 +31,7 @@ class ClientPool {
     int64_t last_use_ns = 0;
   };
 
-  Status connect(const HostPort& server, Entry* entry) noexcept;
+  Status connect(const HostPort& server, std::shared_ptr<const RemoteTls> rules, Entry* entry) noexcept;
   void drop_unused(int64_t now_ns) noexcept;
 
   ClientContext context_;

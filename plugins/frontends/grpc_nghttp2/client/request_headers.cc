@@ -8,12 +8,12 @@
 
 namespace atl::frontends::grpc_nghttp2 {
 
-RequestHeaders::RequestHeaders(const ClientRequest& request, std::string_view authority, int64_t now_ns) {
+RequestHeaders::RequestHeaders(const ClientRequest& request, const RequestTarget& target, int64_t now_ns) {
   kept_.reserve(request.metadata.size() + 1);  // they do not move
   add(":method", "POST");
-  add(":scheme", "http");
+  add(":scheme", target.scheme);
   add(":path", request.path);
-  add(":authority", authority);
+  add(":authority", target.authority);
   add("te", "trailers");
   add("content-type", "application/grpc");
   add("user-agent", "atoll");

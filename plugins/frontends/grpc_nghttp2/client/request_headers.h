@@ -14,11 +14,17 @@
 
 namespace atl::frontends::grpc_nghttp2 {
 
+/// Where a call goes, as HTTP/2 says it.
+struct RequestTarget {
+  std::string_view scheme;
+  std::string_view authority;
+};
+
 /// What the other server gets of a client's call beside its messages: its metadata, but for what is not passed on, and
 /// what is left of its time.
 class RequestHeaders {
  public:
-  RequestHeaders(const ClientRequest& request, std::string_view authority, int64_t now_ns);
+  RequestHeaders(const ClientRequest& request, const RequestTarget& target, int64_t now_ns);
   RequestHeaders(const RequestHeaders&) = delete;
   RequestHeaders& operator=(const RequestHeaders&) = delete;
   /// Valid as long as this and the request.

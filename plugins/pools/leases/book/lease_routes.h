@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <shared_mutex>
 #include <string>
@@ -12,13 +13,15 @@
 
 #include "atoll/pools/remote_models.h"
 #include "pools/leases/book/lease.h"
+#include "pools/leases/servers/instance_tls.h"
 
 namespace atl::pools {
 
 /// Its lock is held for one look or one change, and nobody is called under it.
 class LeaseRoutes final : public RemoteModels {
  public:
-  LeaseRoutes() = default;
+  /// \param tls  outlives this; null: calls go without TLS
+  explicit LeaseRoutes(const InstanceTls* tls = nullptr) : tls_(tls) {}
   LeaseRoutes(const LeaseRoutes&) = delete;
   LeaseRoutes& operator=(const LeaseRoutes&) = delete;
   virtual ~LeaseRoutes() = default;
@@ -40,6 +43,9 @@ class LeaseRoutes final : public RemoteModels {
   Result<RemoteServer> find_for(std::string_view owner, std::string_view model,
                                 std::string_view lease) noexcept override;
   std::vector<RemoteModel> list_for(std::string_view owner) noexcept override;
+  std::shared_ptr<const RemoteTls> tls_of(const HostPort& address) noexcept override {
+    return tls_ == nullptr ? nullptr : tls_->of(address);
+  }
 
  private:
   struct Route {
@@ -63,6 +69,7 @@ class LeaseRoutes final : public RemoteModels {
   void erase(Routes::iterator route);
   Result<RemoteServer> find_of(std::string_view owner, std::string_view model, std::string_view lease) const;
 
+  const InstanceTls* const tls_;
   mutable std::shared_mutex mutex_;  ///< guards what follows
   Routes routes_;                    ///< by lease
   std::map<std::string, Owned, std::less<>> owners_;

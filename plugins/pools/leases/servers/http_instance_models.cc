@@ -142,19 +142,6 @@ std::string path_of(std::string_view before, const std::string& model, std::stri
   return cat(before, percent_encode(model), behind);
 }
 
-HttpRequest read_call(const ServerAddress& server, std::string_view path, int64_t timeout_ns) {
-  return {.url = cat("http://", server.http.text(), path), .timeout_ns = timeout_ns};
-}
-
-/// Shows the server its key, if it has one.
-HttpRequest control_call(const ModelServer& server, std::string_view path, int64_t timeout_ns) {
-  HttpRequest request = read_call(server.address, path, timeout_ns);
-  request.method = "POST";
-  request.body = "{}";
-  if (!server.key.empty()) request.headers = {cat(kServerKeyHeader, ": ", server.key)};
-  return request;
-}
-
 /// Ends a call with what `read` finds in the body of its answer.
 template <class Found>
 HttpClient::Done read_by(Result<Found> (*read)(std::string_view), std::function<void(Result<Found>)> done) {
@@ -180,6 +167,27 @@ void HttpInstanceModels::call(HttpRequest request, HttpClient::Done done) {
     answers_on_.post(make_task(
         [done = std::move(done), answer = std::move(answer)]() mutable { done(std::move(answer)); }));
   });
+}
+
+HttpRequest HttpInstanceModels::read_call(const ServerAddress& server, std::string_view path,
+                                          int64_t timeout_ns) const {
+  const std::shared_ptr<const RemoteTls> rules = tls_ == nullptr ? nullptr : tls_->of(server.http);
+  if (rules == nullptr) return {.url = cat("http://", server.http.text(), path), .timeout_ns = timeout_ns};
+  return {.url = cat("https://", server.http.text(), path),
+          .timeout_ns = timeout_ns,
+          .ca_text = rules->root_cert,
+          .cert_text = rules->client_cert,
+          .key_text = rules->client_key,
+          .server_name = rules->server_name};
+}
+
+HttpRequest HttpInstanceModels::control_call(const ModelServer& server, std::string_view path,
+                                             int64_t timeout_ns) const {
+  HttpRequest request = read_call(server.address, path, timeout_ns);
+  request.method = "POST";
+  request.body = "{}";
+  if (!server.key.empty()) request.headers = {cat(kServerKeyHeader, ": ", server.key)};
+  return request;
 }
 
 void HttpInstanceModels::check_ready(const ServerAddress& server, Done done) {

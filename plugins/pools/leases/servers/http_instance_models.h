@@ -12,6 +12,7 @@
 #include "atoll/core/executor.h"
 #include "atoll/lib/http_client.h"
 #include "pools/leases/servers/instance_models.h"
+#include "pools/leases/servers/instance_tls.h"
 #include "pools/leases/servers/use_watch.h"
 
 namespace atl::pools {
@@ -42,9 +43,10 @@ Result<UseByModel> use_of(std::string_view statistics);
 class HttpInstanceModels final : public InstanceModels, public UseSource {
  public:
   /// \param answers_on  where `done` is called; goes before this \param client  outlives the executor
+  /// \param tls  outlives this; null: calls go without TLS
   HttpInstanceModels(SerialExecutor& answers_on, const Clock& clock, HttpClient& client,
-                     const HttpModelHostSettings& settings)
-      : answers_on_(answers_on), clock_(clock), client_(client), settings_(settings) {}
+                     const HttpModelHostSettings& settings, const InstanceTls* tls = nullptr)
+      : answers_on_(answers_on), clock_(clock), client_(client), settings_(settings), tls_(tls) {}
   HttpInstanceModels(const HttpInstanceModels&) = delete;
   HttpInstanceModels& operator=(const HttpInstanceModels&) = delete;
   virtual ~HttpInstanceModels() = default;
@@ -67,6 +69,9 @@ class HttpInstanceModels final : public InstanceModels, public UseSource {
   struct Unload;
 
   void call(HttpRequest request, HttpClient::Done done);
+  HttpRequest read_call(const ServerAddress& server, std::string_view path, int64_t timeout_ns) const;
+  /// Shows the server its key, if it has one.
+  HttpRequest control_call(const ModelServer& server, std::string_view path, int64_t timeout_ns) const;
   HttpRequest index_of(const ModelServer& server) const;
   void look_whether_unloaded(std::shared_ptr<Unload> unload);
 
@@ -74,6 +79,7 @@ class HttpInstanceModels final : public InstanceModels, public UseSource {
   const Clock& clock_;
   HttpClient& client_;
   const HttpModelHostSettings settings_;
+  const InstanceTls* const tls_;
   bool is_stopped_ = false;
 };
 

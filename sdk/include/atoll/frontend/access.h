@@ -29,7 +29,9 @@
 /// The identity then says what the caller may do: the frontend asks it for the category before a byte of the
 /// body is read, and for the model as soon as that is known. Only after this is ask() called, of the one provider
 /// as above; of providers that have kJudgesCalls in roles(), as all of minor 0 have. A frontend that the
-/// manifest binds to an instance asks this instance alone.
+/// manifest binds to an instance asks this instance alone. Where a source has looked at the header `authorization` and at
+/// nothing else of a call's head, the frontend may use the identity for further calls of that connection with the same
+/// value and category, without asking again: for a second at most, and while Identity::holds().
 ///
 /// Certificates, since minor 2. A frontend of this minor asks sources of this minor by identify_certified(), where
 /// they see the certificate that the client has shown in TLS. Between any other two it is identify(), without one.

@@ -10,8 +10,12 @@
 /// Owners, since minor 1. Where callers are known (atoll/frontend/access.h) a lease belongs to whoever has asked for it: names of
 /// two owners are apart, and to the calls of one owner there are no leases of others. The functions without an owner are those of
 /// nobody, to whom leases belong where callers are not known.
+///
+/// TLS, since minor 2. Calls to some servers, such as those of other machines, go by TLS: before a frontend connects to a server
+/// it asks tls_of() for the rules.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +48,18 @@ struct RemoteModel {
   RemoteServer server;
 };
 
+/// By what a server is trusted, and what it is shown. Texts of PEM files, read and checked by the provider.
+struct RemoteTls {
+  /// Certificates that may have signed the server's.
+  std::string root_cert;
+  /// The certificate that the server is shown where it asks for one, then those that lead to its authority. Empty: none.
+  std::string client_cert;
+  /// Its private key. Empty where client_cert is.
+  std::string client_key;
+  /// The name (DNS) that the server's certificate has to be for. Empty: the host of its address, be that a name or an IP address.
+  std::string server_name;
+};
+
 /// All leased models that there are. Frontends ask for each call, so the answer takes a look-up and
 /// no wait.
 class RemoteModels {
@@ -71,6 +87,16 @@ class RemoteModels {
   }
   virtual std::vector<RemoteModel> list_for(std::string_view owner) noexcept {
     return owner.empty() ? list() : std::vector<RemoteModel>();
+  }
+
+  // --- since minor 2 ---
+  /// How connections to a server are made. The pointer is the same one as long as the rules are the same; a frontend uses no
+  /// connection that was made by others. [any]
+  /// \param address  of a server that find() or find_for() has named, be it that of HTTP or of gRPC
+  /// \returns null: without TLS
+  virtual std::shared_ptr<const RemoteTls> tls_of(const HostPort& address) noexcept {
+    (void)address;
+    return nullptr;
   }
 
  protected:

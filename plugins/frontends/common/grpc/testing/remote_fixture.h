@@ -6,6 +6,7 @@
 
 #include "atoll/testing/fake_remote_models.h"
 #include "frontends/common/grpc/testing/stream_fixture.h"
+#include "frontends/common/testing/remote_server_tls.h"
 
 namespace atl::frontends::grpc_cases {
 
@@ -17,6 +18,7 @@ struct OtherServer {
   }
   ~OtherServer() { stop(); }
   RemoteServer start() {
+    if (tls.is_wanted) tls.serve(host.options());
     frontend = std::make_unique<GrpcFrontend>(host);
     EXPECT_TRUE(frontend->init().ok());
     EXPECT_TRUE(frontend->start().ok());
@@ -24,6 +26,7 @@ struct OtherServer {
   }
   void stop() { frontend.reset(); }
 
+  RemoteServerTls tls;
   test::FakeModelCatalog catalog;
   test::FakeHost host;
   std::unique_ptr<GrpcFrontend> frontend;
@@ -31,7 +34,7 @@ struct OtherServer {
 
 class RemoteTest : public StreamTest {
  protected:
-  RemoteTest() { host_.registry().publish<RemoteModels>("pools", remote_); }
+  RemoteTest() { host_.registry().publish<RemoteModels>("pools", remote_, 0, 2); }
   ~RemoteTest() override { stop(); }
 
   /// A decoupled model on the other server.
@@ -44,6 +47,7 @@ class RemoteTest : public StreamTest {
   }
   void start_both() {
     address_ = there_.start();
+    if (there_.tls.is_wanted) remote_.set_tls(there_.tls.rules());
     for (const char* model : {"m", "n", "d"}) remote_.set(cat("lease-of-", model), model, address_);
     start();
   }

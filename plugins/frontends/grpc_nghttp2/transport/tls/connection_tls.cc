@@ -1,5 +1,6 @@
 // What a connection does in another way when there is TLS between it and its socket.
 #include "frontends/grpc_nghttp2/transport/connection.h"
+#include "frontends/grpc_nghttp2/transport/encrypt_queue.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 
@@ -48,19 +49,6 @@ bool Connection::decrypt() noexcept {
   return true;
 }
 
-namespace {
-
-/// As TlsChannel::encrypt(), what is at the front of the queue.
-bool encrypt(TlsChannel& tls, OutQueue* from) noexcept {
-  iovec pieces[TlsChannel::kMostPieces];
-  size_t taken = 0;
-  const bool able = tls.encrypt({pieces, from->gather(pieces)}, &taken);
-  from->written(taken);
-  return able;
-}
-
-}  // namespace
-
 // What is encrypted goes first, and nothing more is encrypted while it waits: so no more than that does.
 bool Connection::write_tls() noexcept {
   for (bool more = true, able = tls_->is_open();;) {
@@ -73,7 +61,7 @@ bool Connection::write_tls() noexcept {
     }
     if (!able || (!more && out_.empty())) break;
     more = session_.write(&out_);
-    able = out_.empty() || encrypt(*tls_, &out_);
+    able = out_.empty() || encrypt(*tls_, out_);
     if (tls_->has_ended()) return false;
   }
   wait_for_room(false);

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -36,6 +37,12 @@ class FakeRemoteModels final : public RemoteModels {
     owners_[lease] = owner;
   }
 
+  /// Connections to all servers are made by these rules from now on. Null: without TLS.
+  void set_tls(std::shared_ptr<const RemoteTls> tls) {
+    std::lock_guard lock(mutex_);
+    tls_ = std::move(tls);
+  }
+
   /// Called by find() and find_for(), on the thread that asks. Set it while nobody does.
   std::function<void()> on_find = [] {};
 
@@ -62,6 +69,10 @@ class FakeRemoteModels final : public RemoteModels {
     }
     return all;
   }
+  std::shared_ptr<const RemoteTls> tls_of(const HostPort&) noexcept override {
+    std::lock_guard lock(mutex_);
+    return tls_;
+  }
 
  private:
   std::string_view owner_of(const std::string& lease) const {
@@ -72,6 +83,7 @@ class FakeRemoteModels final : public RemoteModels {
   std::mutex mutex_;
   std::map<std::string, std::string> owners_;
   std::map<std::string, RemoteModel, std::less<>> models_;
+  std::shared_ptr<const RemoteTls> tls_;
 };
 
 }  // namespace atl::test

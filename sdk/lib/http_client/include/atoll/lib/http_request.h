@@ -35,6 +35,10 @@ struct HttpRequest {
   std::string ca_text = {};    ///< the certificates themselves, in place of ca_file
   std::string cert_text = {};  ///< likewise the certificate, in place of cert_file
   std::string key_text = {};   ///< likewise its key, in place of key_file; never empty with cert_text
+  /// The name that an https server's certificate has to be for; empty: the host of the URL.
+  std::string server_name = {};
+  /// Whoever has a trusted certificate is the server, whatever its name: where that is the server's own one.
+  bool any_name = false;
   /// Called as more of the answer's body has come. May take away what it has read: the rest stays for the next time.
   /// Runs where the call is worked on, and must not throw. Null: the whole body is kept.
   std::function<void(std::string& body)> on_body = {};
