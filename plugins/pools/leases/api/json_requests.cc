@@ -15,7 +15,7 @@
 #include "atoll/core/quantity.h"
 #include "atoll/core/text.h"
 #include "atoll/lib/checked_document.h"
-#include "atoll/runtime/problems.h"
+#include "atoll/lib/near_name.h"
 #include "pools/leases/book/mistakes.h"
 
 namespace atl::pools {
@@ -136,7 +136,7 @@ Status unknown_field(const std::string& field, std::string_view name, const Memb
     names += cat(names.empty() ? "" : ", ", one.name);
   }
   return invalid_argument("field '", field, "' is not known, expected one of ", names,
-                          runtime::suggestion(name, known), note);
+                          lib::near_name(name, known), note);
 }
 
 /// \param place  before the names: "instance." \param note  behind the names that are expected
