@@ -113,8 +113,7 @@ Result<GenerationPlan> plan_generation(const Manifest& manifest,
   runtime::Problems graph_problems;
   // A plugin that could not be mapped would only be reported again, as what others miss.
   runtime::ServiceGraph graph = runtime::resolve_graph(
-      nodes, graph_problems, [&](std::string_view id) { return runtime::providers_text(id, folders); },
-      all_mapped);
+      nodes, graph_problems, [&](auto id) { return runtime::providers_text(id, folders); }, all_mapped);
   problems.add_all(graph_problems);
   if (!problems.empty()) {
     const bool only_values = all_mapped && graph_problems.empty();
