@@ -107,7 +107,8 @@ void Instance::publish_state(std::string_view reason) {
 }
 
 Status Instance::failed(std::string_view step, Status cause) {
-  Status status(cause.code(), runtime::prefix_lines(cat(text(), ": ", step, " failed: "), cause.text()));
+  const std::string begin = cat(runtime::location_text(planned_.config.where), ": ", text(), ": ", step);
+  Status status(cause.code(), runtime::prefix_lines(cat(begin, " failed: "), cause.text()));
   status.set_origin(name());
   move_to(kFailed, status.message());
   return status;

@@ -53,6 +53,7 @@ runtime::GraphNode node_of(const PlannedInstance& instance) {
   node.needs = instance.library->needs();
   node.named = instance.config.needs;
   node.where = instance.config.where;
+  node.named_where = instance.config.needs_where;
   return node;
 }
 
@@ -106,10 +107,10 @@ Result<GenerationPlan> plan_generation(const Manifest& manifest,
   std::vector<runtime::GraphNode> nodes;
   for (const PlannedInstance& instance : instances) nodes.push_back(node_of(instance));
   runtime::Problems graph_problems;
-  runtime::ServiceGraph graph = runtime::resolve_graph(
-      nodes, graph_problems, [&](std::string_view id) { return runtime::providers_text(id, folders); });
   // A plugin that could not be mapped would only be reported again, as what others miss.
-  if (all_mapped) problems.add_all(graph_problems);
+  runtime::ServiceGraph graph = runtime::resolve_graph(
+      nodes, graph_problems, [&](auto id) { return runtime::providers_text(id, folders); }, all_mapped);
+  problems.add_all(graph_problems);
   if (!problems.empty()) {
     const bool only_values = all_mapped && graph_problems.empty();
     return problems.status(only_values ? Code::kInvalidArgument : Code::kFailedPrecondition);

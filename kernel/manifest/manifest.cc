@@ -78,6 +78,7 @@ InstanceConfig read_instance(const RawValue::Member& member, Problems& problems)
   instance.enabled = values->get_bool("enabled");
   instance.file = values->get_string("file");
   instance.needs = values->get_map("needs");
+  if (const auto* needs = member.value.find("needs")) instance.needs_where = needs->value.where;
   const auto* use = member.value.find("use");
   const auto* file = member.value.find("file");
   instance.plugin_where = file != nullptr  ? file->value.where

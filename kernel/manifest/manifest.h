@@ -30,6 +30,7 @@ struct InstanceConfig {
   bool enabled = true;
   std::string file;                          ///< path of the shared object; empty: searched in plugin_path
   std::map<std::string, std::string> needs;  ///< interface id -> name of the instance that shall provide it
+  runtime::SourceLocation needs_where;       ///< of the table; without a file: there is none
   runtime::RawValue::Table options;          ///< the plugin's own keys
   SourceLocation where;
   SourceLocation plugin_where;  ///< of what says which plugin it is: `file`, `use` or the table

@@ -183,7 +183,7 @@ TEST_F(ManifestTest, SyntaxErrorsAreOneLine) {
   const Case kCases[] = {
       {"a = \n", "m.toml:1:5: missing value after key-value separator '=', expected value, but got nothing"},
       {"\n\na = 1 2\n", "m.toml:3:7: invalid line format, expected newline, but got '2'"},
-      {"[a\nb = 1\n", "m.toml:1:1: an invalid key appeared, is not a valid key"},
+      {"[a\nb = 1\n", "m.toml:1:1: an invalid key appeared, is not a valid key; the ']' is missing"},
       {"[log]\nlevel = \"x\n", "m.toml:2:9: the next token is not a valid string"},
       {"a = 1\n\na = 2\n", "m.toml:3:5: value (\"a\") already exists, value defined twice (see line 1)"},
       {"[log]\n[plugin]\n[log]\n",

@@ -1,6 +1,7 @@
 #include "kernel/server/server.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,9 +23,12 @@ constexpr int kExitClean = 0;
 constexpr int kExitFailed = 1;
 constexpr int kExitManifest = 2;
 
-void report(const ServerArguments& arguments, Log& log, const Status& failure) {
+/// Why the server does not start. Whoever starts it looks at its standard error, wherever the log goes.
+void report(const ServerArguments& arguments, const LogSink& sink, Log& log, const Status& failure) {
   runtime::log_lines(log, failure.text());
-  if (arguments.program != nullptr) arguments.program->failed(failure);
+  if (arguments.program != nullptr) return arguments.program->failed(failure);
+  if (sink.settings().file.empty()) return;
+  ::dprintf(STDERR_FILENO, "%s\n", runtime::prefix_lines("atoll: ", failure.text()).c_str());
 }
 
 /// One run of the server. [control]
@@ -61,13 +65,13 @@ class Server {
     Result<GenerationPlan> plan =
         plan_generation(manifest_, arguments_.default_plugin_path, kernel_.loader(), std::move(problems_));
     if (!plan.ok()) {
-      report(arguments_, kernel_.log(), plan.status());
+      report(arguments_, sink_, kernel_.log(), plan.status());
       return kExitManifest;
     }
     Status status = kernel_.lifecycle().apply(std::move(plan).value(), drain_timeout_ns(),
                                               [this] { return end_requested(); });
     if (!status.ok()) {
-      report(arguments_, kernel_.log(), status);
+      report(arguments_, sink_, kernel_.log(), status);
       int code = wait_for_end();
       return code == kExitOverrun || status.code() == Code::kCancelled ? code : kExitFailed;
     }
@@ -275,12 +279,12 @@ int run_server(const ServerArguments& arguments, LogSink& sink) {
   Status status = manifest.ok() ? sink.configure(manifest->log) : manifest.status().clone();
   // What keeps the log from being opened may be among the problems, and is told with them.
   if (!status.ok() && (!manifest.ok() || problems.empty())) {
-    report(arguments, *log, status);
+    report(arguments, sink, *log, status);
     return kExitManifest;
   }
   if (arguments.program == nullptr) {
     if (Status enough = raise_descriptors(*log); !enough.ok()) {
-      report(arguments, *log, enough);
+      report(arguments, sink, *log, enough);
       return kExitFailed;
     }
   }

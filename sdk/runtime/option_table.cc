@@ -30,7 +30,7 @@ constexpr OptionTable kReservedOptions{
     option_bool("enabled", true).help("Whether the instance is made; a disabled one is still checked."),
     option_string("file").help("Path of the shared object; empty: searched in the plugin path."),
     option_string_map("needs").help(
-        "Interface id to the name of the instance that shall provide it, where several could."),
+        "Which instance shall provide an interface, where several could: { \"atoll.model_catalog/1\" = \"NAME\" }."),
 };
 
 bool is_number(uint32_t type) {

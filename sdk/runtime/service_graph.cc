@@ -20,8 +20,13 @@ const atoll_provided_v1* provided_row(const GraphNode& node, std::string_view id
 class Resolver {
  public:
   Resolver(std::span<const GraphNode> nodes, Problems& problems,
-           const std::function<std::string(std::string_view)>& who_offers)
-      : nodes_(nodes), problems_(problems), who_offers_(who_offers), before_(nodes.size()) {
+           const std::function<std::string(std::string_view)>& who_offers, bool all_known)
+      : nodes_(nodes),
+        problems_(problems),
+        who_offers_(who_offers),
+        all_known_(all_known),
+        surplus_(nodes.size(), false),
+        before_(nodes.size()) {
     graph_.bindings.resize(nodes.size());
     graph_.required.resize(nodes.size());
   }
@@ -31,9 +36,11 @@ class Resolver {
     check_alone();
     for (size_t i = 0; i < nodes_.size(); ++i) {
       check_named(i);
-      for (const auto& need : nodes_[i].needs) bind(i, need);
+      for (const auto& need : nodes_[i].needs) {
+        if (!surplus_[i] || nodes_[i].named.contains(need.id)) bind(i, need);
+      }
     }
-    if (!failed_) find_order();
+    if (!failed_ && all_known_) find_order();
     return std::move(graph_);
   }
 
@@ -51,6 +58,7 @@ class Resolver {
       if (!is_singleton(i)) continue;
       auto [first, added] = seen.emplace(nodes_[i].use, i);
       if (added) continue;
+      surplus_[i] = true;
       problem(i, "the server takes one instance of this plugin, and '", nodes_[first->second].name,
               "' is one already");
     }
@@ -63,6 +71,7 @@ class Resolver {
         if ((row.flags & ATOLL_PROVIDED_ALONE) == 0) continue;
         auto [first, added] = seen.emplace(row.id, i);
         const bool told = !added && nodes_[first->second].use == nodes_[i].use && is_singleton(i);
+        if (!added) surplus_[i] = true;
         if (added || told) continue;
         problem(i, "the server takes one plugin that provides ", row.id, ", and ", text(first->second),
                 " is one already");
@@ -72,11 +81,19 @@ class Resolver {
   bool is_singleton(size_t i) const { return (nodes_[i].flags & ATOLL_PLUGIN_SINGLETON) != 0; }
 
   void check_named(size_t i) {
+    std::vector<std::string_view> known;
+    for (const auto& need : nodes_[i].needs) known.emplace_back(need.id);
+    const SourceLocation& where = nodes_[i].named_where;
     for (const auto& [id, instance] : nodes_[i].named) {
-      bool known = std::any_of(nodes_[i].needs.begin(), nodes_[i].needs.end(),
-                               [&id = id](const auto& need) { return id == need.id; });
-      if (!known)
-        problem(i, "the manifest binds ", id, " to '", instance, "', but the plugin does not need it");
+      if (std::ranges::find(known, id) != known.end()) continue;
+      std::string expected = suggestion(id, known);
+      if (expected.empty()) {
+        for (const std::string_view need : known)
+          expected += cat(expected.empty() ? "; it needs " : ", ", need);
+      }
+      problems_.add(where.file.empty() ? nodes_[i].where : where, text(i), ": the manifest binds ", id,
+                    " to '", instance, "', but the plugin does not need it", expected);
+      failed_ = true;
     }
   }
 
@@ -112,7 +129,7 @@ class Resolver {
       }
       return kNoNode;
     }
-    problem(i, "needs ", need.id, " from '", name, "', which is not an enabled plugin");
+    if (all_known_) problem(i, "needs ", need.id, " from '", name, "', which is not an enabled plugin");
     return kNoNode;
   }
 
@@ -123,7 +140,7 @@ class Resolver {
     std::string too_old;
     int32_t rank = 0;
     for (size_t j = 0; j < nodes_.size(); ++j) {
-      const atoll_provided_v1* row = j == i ? nullptr : provided_row(nodes_[j], need.id);
+      const atoll_provided_v1* row = j == i || surplus_[j] ? nullptr : provided_row(nodes_[j], need.id);
       if (row == nullptr) continue;
       if (row->minor < need.minor) {
         too_old += cat(too_old.empty() ? "" : ", ", "'", nodes_[j].name, "' provides minor ", row->minor);
@@ -135,7 +152,7 @@ class Resolver {
         tied = j;
       }
     }
-    if ((need.flags & ATOLL_NEED_MANY) != 0) return best;
+    if ((need.flags & ATOLL_NEED_MANY) != 0 || !all_known_) return best;
     if (best == kNoNode && (need.flags & ATOLL_NEED_OPTIONAL) != 0) return kNoNode;
     if (best == kNoNode && !too_old.empty()) {
       problem(i, "needs ", need.id, " of minor ", need.minor, " or newer, ", too_old);
@@ -228,8 +245,10 @@ class Resolver {
   std::span<const GraphNode> nodes_;
   Problems& problems_;
   const std::function<std::string(std::string_view)>& who_offers_;
+  const bool all_known_;
   bool failed_ = false;
-  std::vector<std::set<size_t>> before_;               // by node: who must be active first
+  std::vector<bool> surplus_;             // by node: told to be one too many; nobody is bound to it
+  std::vector<std::set<size_t>> before_;  // by node: who must be active first
   std::vector<std::pair<size_t, size_t>> soft_needs_;  // holder, provider: first if possible
   ServiceGraph graph_;
 };
@@ -241,8 +260,8 @@ std::string plugin_text(std::string_view name, std::string_view use) {
 }
 
 ServiceGraph resolve_graph(std::span<const GraphNode> nodes, Problems& problems,
-                           const std::function<std::string(std::string_view)>& who_offers) {
-  return Resolver(nodes, problems, who_offers).run();
+                           const std::function<std::string(std::string_view)>& who_offers, bool all_known) {
+  return Resolver(nodes, problems, who_offers, all_known).run();
 }
 
 }  // namespace atl::runtime

@@ -110,18 +110,51 @@ TEST_F(GraphTest, ATooOldProviderIsPassedOver) {
 }
 
 TEST_F(GraphTest, AllProblemsAreSaidAtOnce) {
-  node("a", {}, {{"x/1", 0, 0}, {"y/1", 0, 0}}, {{"z/1", "b"}});
+  node("a", {}, {{"x/1", 0, 0}, {"y/1", 0, 0}}, {{"zebra/1", "b"}});
   node("b", {}, {{"x/1", 0, 0}}, {{"x/1", "a"}});
   nodes[0].flags = nodes[1].flags = ATOLL_PLUGIN_SINGLETON;
   nodes[1].use = nodes[0].use;
   offers = "p/q";
   EXPECT_EQ(
       order(),
-      "m:1:1: plugin 'a' (test/a): the manifest binds z/1 to 'b', but the plugin does not need it\n"
+      "m:1:1: plugin 'a' (test/a): the manifest binds zebra/1 to 'b', but the plugin does not need it; it needs x/1, "
+      "y/1\n"
       "m:1:1: plugin 'a' (test/a): needs x/1, no enabled plugin provides it; these do: p/q\n"
       "m:1:1: plugin 'a' (test/a): needs y/1, no enabled plugin provides it; these do: p/q\n"
       "m:2:1: plugin 'b' (test/a): the server takes one instance of this plugin, and 'a' is one already\n"
       "m:2:1: plugin 'b' (test/a): needs x/1 from 'a', which does not provide it");
+}
+
+TEST_F(GraphTest, NamesOfNeedsThatAreNearAreSuggestedWhereTheyStand) {
+  node("a", {{"atoll.catalog/1", 0, 0}}, {});
+  node("b", {}, {{"atoll.catalog/1", 0, 0}}, {{"atoll.catalog/1.0", "a"}});
+  nodes[1].named_where = {"m", 7, 9};
+  EXPECT_EQ(
+      order(),
+      "m:7:9: plugin 'b' (test/b): the manifest binds atoll.catalog/1.0 to 'a', but the plugin does not need "
+      "it, did you mean 'atoll.catalog/1'?");
+}
+
+TEST_F(GraphTest, OneTooManyIsToldOnce) {
+  node("a", {{"x/1", 0, 0}}, {{"y/1", 0, 0}});
+  node("b", {{"x/1", 0, 0}}, {{"y/1", 0, 0}});
+  node("c", {{"y/1", 0, 0}}, {});
+  node("user", {}, {{"x/1", 0, 0}});
+  nodes[0].flags = nodes[1].flags = ATOLL_PLUGIN_SINGLETON;
+  nodes[1].use = nodes[0].use;
+  EXPECT_EQ(
+      order(),
+      "m:2:1: plugin 'b' (test/a): the server takes one instance of this plugin, and 'a' is one already");
+}
+
+TEST_F(GraphTest, WhereInstancesAreNotKnownOnlyWhatIsWrongInAnyCaseIsTold) {
+  node("a", {{"control/1", 0, 0, ATOLL_PROVIDED_ALONE}}, {{"x/1", 0, 0}});
+  node("b", {{"control/1", 0, 0, ATOLL_PROVIDED_ALONE}}, {{"x/1", 0, 0}}, {{"x/1", "c"}});
+  Problems problems;
+  resolve_graph(nodes, problems, {}, false);
+  EXPECT_EQ(problems.status().message(),
+            "m:2:1: plugin 'b' (test/b): the server takes one plugin that provides control/1, and plugin 'a' "
+            "(test/a) is one already");
 }
 
 TEST_F(GraphTest, SomeInterfacesHaveOneProvider) {

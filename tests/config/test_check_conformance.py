@@ -305,6 +305,10 @@ use = "backends/onnxrutime"
 [plugin.triton]
 use = "backends/triton"
 settings = {{ "onnx." = "1" }}
+[plugin.python]
+use = "backends/python"
+environment = ["HF_*", "A=B"]
+needs = {{ "atoll.model_catalog/1.0" = "models" }}
 """
 FOUND = [
     (2, 1, "unknown key 'drain_timout' in [atoll], did you mean 'drain_timeout'?"),
@@ -313,6 +317,8 @@ FOUND = [
     (8, 'paths = ["{tmp}/models", ', "plugin.repository.paths: failed to stat file {tmp}/none: No such file or directory"),
     (13, 31, "plugin.models.host_policies.p.speed: \"p.speed\" = \"1\": Unsupported host policy setting 'speed' is specified, "
              "supported settings are 'numa-node', 'cpu-cores'"),
+    (16, 1, "plugin 'control2' (control/none): the server takes one plugin that provides atoll.model_control/1, and plugin "
+            "'control' (control/none) is one already"),
     (20, 11, "plugin.http.address: found 'localhost', expected host:port or [ipv6]:port, such as 127.0.0.1:8000"),
     (21, 30, "plugin.http.cors_allowed_origins: has 'app.example', expected an origin as browsers "
              "send it, such as https://app.example or http://127.0.0.1:8080, or null, or *"),
@@ -326,6 +332,10 @@ FOUND = [
     (38, 7, "plugin 'onnx' (backends/onnxrutime): no file backends/onnxrutime.so in the plugin path ({plugins}), did you mean "
             "'backends/onnxruntime'?"),
     (41, 24, "plugin.triton.settings.onnx.: found the key 'onnx.', expected '<backend>.<setting>' or '<setting>'"),
+    (44, 'environment = ["HF_*", ', "plugin.python.environment: has 'A=B', expected the name of a variable, whose value is the "
+                                    "server's own, or the begin of names with '*' behind it"),
+    (45, 9, "plugin 'python' (backends/python): the manifest binds atoll.model_catalog/1.0 to 'models', but the plugin does not "
+            "need it, did you mean 'atoll.model_catalog/1'?"),
 ]
 
 
@@ -364,8 +374,6 @@ def test_what_instances_are_to_each_other_is_told(tmp_path):
                "repositories/filesystem, repositories/s3"),
         (7, 1, "plugin 'control2' (control/none): the server takes one plugin that provides atoll.model_control/1, and plugin "
                "'control' (control/none) is one already"),
-        (7, 1, "plugin 'control2' (control/none): needs atoll.repository/1, no enabled plugin provides it; these do: "
-               "repositories/filesystem, repositories/s3"),
     ])
 
 

@@ -21,8 +21,7 @@ def exactly(text):
 
 
 def refused(tmp_path, instances, *expected, checked=True, **settings):
-    """The lines, as patterns that must match whole lines, and nothing else is said. What --check can know has its place in the
-    manifest before it."""
+    """The lines, as patterns that must match whole lines, and nothing else is said. Each has its place in the manifest before it."""
     path = tmp_path / "atoll.toml"
     path.write_text(manifest(instances, **settings))
     for arguments, code in ((["--check"], 2 if checked else 0), ([], 2 if checked else 1)):
@@ -32,7 +31,7 @@ def refused(tmp_path, instances, *expected, checked=True, **settings):
             continue
         lines = [line for line in lines if line != "ended"]
         assert len(lines) == len(expected), lines
-        place = exactly(str(path)) + r":\d+:\d+: " if checked else ""
+        place = exactly(str(path)) + r":\d+:\d+: "
         for pattern, line in zip(expected, lines):
             assert re.fullmatch(place + pattern, line), (pattern, line)
 
@@ -253,6 +252,15 @@ def test_wrong_option(tmp_path, option, words):
 @pytest.mark.parametrize("step", ["create", "start"])
 def test_failing_step(tmp_path, step):
     one_fixture(tmp_path, "provider", exactly(f"{step} failed: told to fail"), f'fail = "{step}"', checked=False)
+
+
+def test_who_starts_the_server_reads_why_it_failed_wherever_the_log_goes(tmp_path):
+    path, log = tmp_path / "atoll.toml", tmp_path / "server.log"
+    path.write_text(manifest({"b": 'use = "fixtures/provider"\nfail = "start"'}, log=f'file = "{log}"'))
+    exit_code, lines = run(path)
+    reason = f"{path}:6:1: plugin 'b' (fixtures/provider): start failed: told to fail"
+    assert (exit_code, lines) == (1, [reason])
+    assert f"ERROR [kernel] {reason}" in log.read_text()
 
 
 def test_what_a_failed_start_makes_fail_is_not_said(tmp_path):

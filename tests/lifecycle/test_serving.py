@@ -142,10 +142,10 @@ def test_reload_adds_removes_and_reconfigures(tmp_path):
 
 
 @pytest.mark.parametrize("broken, reason", [
-    ({"p": PROVIDER, "c": CONSUMER + '\nfail = "start"\nsize = 2'}, "plugin 'c' (fixtures/consumer): start failed: "
-                                                                    "told to fail"),
-    ({"p": PROVIDER, "c": CONSUMER + '\nfail = "create"\nsize = 2'}, "plugin 'c' (fixtures/consumer): create failed: "
-                                                                     "told to fail"),
+    ({"p": PROVIDER, "c": CONSUMER + '\nfail = "start"\nsize = 2'}, "{place}plugin 'c' (fixtures/consumer): start "
+                                                                    "failed: told to fail"),
+    ({"p": PROVIDER, "c": CONSUMER + '\nfail = "create"\nsize = 2'}, "{place}plugin 'c' (fixtures/consumer): create "
+                                                                     "failed: told to fail"),
     ({"c": CONSUMER}, "{place}plugin 'c' (fixtures/consumer): needs atoll.fixture/1, no enabled plugin provides it; these "
                       "do: {hint}"),
     ({"p": PROVIDER, "c": CONSUMER, "x": 'use = "fixtures/wrong_magic"'},

@@ -85,13 +85,36 @@ class EnsembleCheck {
  private:
   template <class... Parts>
   void report(const Parts&... parts) {
+    report_as(Severity::kError, cat(parts...));
+  }
+  void report_as(Severity severity, std::string text) {
     const pbtxt::SourceMap::Place place = report_.source->find(field_);
     report_.problems.push_back(
-        {Severity::kError, report_.config_path, place.line, place.column, field_, cat(parts...)});
+        {severity, report_.config_path, place.line, place.column, field_, std::move(text)});
+  }
+
+  /// A backend may add tensors to a model, but hardly ones that are called almost as one of its configuration.
+  void report_near(const ModelReport& member, const char* kind, const std::string& name,
+                   const std::vector<std::string>& known) {
+    if (const std::string near = meant(name, known); !near.empty())
+      report_as(Severity::kWarning,
+                cat("in ensemble ", config_.name(), ", the configuration of model ", member.name, " has no ",
+                    kind, " ", name, near, " Its backend would have to add it"));
+  }
+  void check_version(const Step& step, const ModelReport& member) {
+    const std::vector<int64_t>& versions = member.versions;  // none: the member has an error of its own
+    if (step.model_version() <= 0 || versions.empty() ||
+        std::ranges::find(versions, step.model_version()) != versions.end())
+      return;
+    std::string served;
+    for (const int64_t version : versions) served += cat(served.empty() ? "" : ", ", version);
+    report("in ensemble ", config_.name(), ", version ", step.model_version(), " of model ", member.name,
+           " is not served; served: ", served);
   }
 
   void check_step(const Step& step, const ModelReport& member) {
     const ModelConfig& config = *member.read;
+    check_version(step, member);
     const int allowed = config.max_batch_size();
     if (allowed != 0 && allowed < config_.max_batch_size()) {
       report("ensemble ", config_.name(), " allows maximum batch size ", config_.max_batch_size(),
@@ -107,6 +130,8 @@ class EnsembleCheck {
         report("in ensemble ", config_.name(), ", ensemble tensor ", tensor,
                " is mapping to non-existing input ", name, " in model ", config.name(),
                meant(name, names_of(config.input())));
+      } else {
+        report_near(member, "input", name, names_of(config.input()));
       }
     }
     for (const auto& input : config.input()) {
@@ -122,6 +147,8 @@ class EnsembleCheck {
         report("in ensemble ", config_.name(), ", ensemble tensor ", tensor,
                " is mapped from non-existing output ", name, " in model ", config.name(),
                meant(name, names_of(config.output())));
+      } else {
+        report_near(member, "output", name, names_of(config.output()));
       }
     }
   }

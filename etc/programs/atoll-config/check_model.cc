@@ -175,6 +175,7 @@ class ModelCheck {
       report_at(Severity::kError, "version_policy", std::string(versions.status().message()));
       versions = std::vector<RepositoryVersion>();
     }
+    for (const RepositoryVersion& version : *versions) report_.versions.push_back(version.version);
     check_model_files(config, model_, *versions, [&](const std::string& field, const std::string& text) {
       report_at(Severity::kError, field, text);
     });

@@ -142,6 +142,26 @@ TEST_F(CheckEnsemblesTest, WhatABackendMayCompleteIsNotMissing) {
   model("a", "backend: 'onnxruntime'");
   ensemble("e", step("a", "I", "IN", "O", "OUT"));
   EXPECT_EQ(problems().find("non-existing"), std::string::npos) << problems();
+  model("p", "backend: 'python'" + tensor("input", "CARGO FP32 4") + tensor("output", "TONNES FP32 4"));
+  std::ofstream(at("models/p/1/model.py")) << "";
+  ensemble("e", step("p", "CARG", "IN", "TONES", "OUT"));
+  EXPECT_EQ(
+      problems("models/e"),
+      "5: in ensemble e, the configuration of model p has no input CARG, did you mean 'CARGO'? Its backend "
+      "would have to add it\n"
+      "5: in ensemble e, input CARGO in model p is not mapped to any ensemble tensors\n"
+      "5: in ensemble e, the configuration of model p has no output TONES, did you mean 'TONNES'? Its backend "
+      "would have to add it");
+}
+
+TEST_F(CheckEnsemblesTest, VersionsOfMembersAreServed) {
+  member("a", "I FP32 4", "O FP32 4");
+  std::string text = step("a", "I", "IN", "O", "OUT");
+  ensemble("e", text.replace(text.find("-1"), 2, "1"));
+  EXPECT_EQ(problems(), "");
+  text.replace(text.find("model_version: 1"), 16, "model_version: 9");
+  ensemble("e", text);
+  EXPECT_EQ(problems(), "5: in ensemble e, version 9 of model a is not served; served: 1");
 }
 
 TEST_F(CheckEnsemblesTest, EnsemblesAreNotInEachOther) {

@@ -49,6 +49,7 @@ struct ModelReport {
   std::optional<inference::ModelConfig> read = {};
   std::shared_ptr<const pbtxt::SourceMap> source = {};  ///< places in the text of `read`
   bool may_be_completed = false;                        ///< a backend may add inputs and outputs
+  std::vector<int64_t> versions = {};                   ///< those that the version policy serves
 };
 
 /// Number of problems of a severity.

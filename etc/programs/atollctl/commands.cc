@@ -3,13 +3,16 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
+#include <limits>
 #include <optional>
 #include <utility>
 
+#include "atoll/lib/blanks.h"
 #include "atoll/lib/http_request.h"
 #include "atoll/lib/version.h"
 #include "completion.h"
 #include "key_file.h"
+#include "mistakes.h"
 #include "model_encryption.h"
 #include "views.h"
 
@@ -17,6 +20,10 @@ namespace atl::ctl {
 namespace {
 
 using nlohmann::json;
+
+constexpr uint64_t kTimeoutSecondsMax = 31'536'000;  // a year
+constexpr uint64_t kCountMax = std::numeric_limits<uint32_t>::max();
+constexpr uint64_t kQuotaMax = std::numeric_limits<uint64_t>::max();
 
 /// What was wrong, and how the program ends by it.
 struct Failure {
@@ -44,8 +51,8 @@ class Program {
                                         "Certificate that is shown to the server (PEM), for https");
     app_.add_option("--key", settings_.key_file, "Its private key (PEM); default: in the file of --cert")
         ->needs(cert);
-    app_.add_option("--timeout", settings_.timeout_s, "Seconds for a call; 0: any time")
-        ->capture_default_str();
+    add_number(app_, "--timeout", 0, kTimeoutSecondsMax, "Seconds for a call; 0, the default: any time",
+               [this](uint64_t seconds) { settings_.timeout_s = static_cast<long>(seconds); });
     app_.add_flag("-z,--porcelain", porcelain_, "For scripts: no header, a tab between columns");
     app_.add_flag("--json", json_, "The server's answer as it is");
     add_pool_commands();
@@ -63,14 +70,16 @@ class Program {
     try {
       app_.parse(arguments);
     } catch (const CLI::RequiredError& error) {
-      context_.err << escaped(what_is_missing(given, error)) << '\n';
+      context_.err << escaped(what_is_missing(app_, given, error)) << '\n';
       return kUsage;
     } catch (const CLI::ExtrasError&) {
-      context_.err << escaped(what_is_not_known()) << '\n';
+      context_.err << escaped(what_is_not_known(app_)) << '\n';
       return kUsage;
+    } catch (const CLI::Success& success) {
+      return app_.exit(success, context_.out, context_.err);
     } catch (const CLI::ParseError& error) {
-      const int code = app_.exit(error, context_.out, context_.err);
-      return code == 0 ? kDone : kUsage;
+      context_.err << escaped(what_is_wrong(app_, error)) << '\n';
+      return kUsage;
     } catch (const Failure& failure) {
       context_.err << "atollctl: " << escaped(failure.text) << '\n';
       return failure.code;
@@ -86,7 +95,6 @@ class Program {
   void add_lease_commands();
   void add_lease_request(CLI::App& command);
   void add_lease_names(CLI::App& lease);
-  std::string what_is_not_known() const;
   void add_key_commands();
   void make_key_line();
   void list_key_lines();
@@ -98,11 +106,19 @@ class Program {
   Format format() const { return json_ ? Format::kJson : porcelain_ ? Format::kPorcelain : Format::kTable; }
   Target& target() {
     if (target_ == nullptr) read_token();
+    if (std::string wrong = wrong_target(settings_.url); !wrong.empty())
+      throw Failure{kUsage, std::move(wrong)};
     if (target_ == nullptr) target_ = context_.connect(settings_);
     return *target_;
   }
   json ask(const char* method, const std::string& path, const json& body = nullptr) {
-    return body_of(target().call(method, path, body));
+    Result<Answer> answer = target().call(method, path, body);
+    if (answer.ok() && answer->status == 404 && answer->body == json{{"error", "Not Found"}})
+      throw Failure{
+          kRefused,
+          cat("the server at ", settings_.url, " has no ",
+              path.starts_with("/v2/repository") ? "such call" : "pools: its manifest has no pools/leases")};
+    return body_of(std::move(answer));
   }
   static json body_of(Result<Answer> answer) {
     if (!answer.ok()) throw Failure{kUnreachable, std::string(answer.status().message())};
@@ -110,13 +126,11 @@ class Program {
     const json& body = answer->body;
     for (const char* name : {"error", "reason"}) {
       if (body.is_object() && body.contains(name) && body[name].is_string() && body[name] != "")
-        throw Failure{kRefused, body[name].get<std::string>()};
+        throw Failure{kRefused, std::string(without_blanks(body[name].get_ref<const std::string&>()))};
     }
     throw Failure{kRefused, cat("the server answers with status ", answer->status)};
   }
 
-  /// CLI11 says only that a subcommand is required.
-  std::string what_is_missing(const std::vector<std::string>& given, const CLI::RequiredError& error) const;
   json lease_request() const;
   void create_lease();
   void show_progress(const json& lease);
@@ -136,8 +150,7 @@ class Program {
 
   // What commands take.
   std::string name_, lease_, shell_;
-  std::optional<uint32_t> min_, max_, cpus_, gpus_;
-  std::optional<uint64_t> quota_;
+  std::optional<uint64_t> min_, max_, cpus_, gpus_, quota_;
   std::string runtime_, memory_, pool_, duration_, source_, key_;
   std::vector<std::string> models_;
   std::string token_file_, file_;
@@ -145,46 +158,6 @@ class Program {
   ModelEncryption encryption_;
   bool force_ = false, any_backends_ = false, auto_renew_ = false;
 };
-
-std::string Program::what_is_missing(const std::vector<std::string>& given,
-                                     const CLI::RequiredError& error) const {
-  const CLI::App* at = &app_;
-  std::string path = "atollctl", word;
-  for (size_t i = 0; i < given.size() && word.empty(); ++i) {
-    if (given[i].starts_with('-')) {
-      // Options of the program are understood behind its commands, too.
-      const CLI::Option* option = at->get_option_no_throw(given[i]);
-      if (option == nullptr) option = app_.get_option_no_throw(given[i]);
-      if (option != nullptr && option->get_expected_max() > 0) ++i;
-      continue;
-    }
-    const auto next = at->get_subcommands([&](const CLI::App* one) { return one->check_name(given[i]); });
-    if (next.empty()) {
-      word = given[i];
-    } else {
-      at = next.front();
-      path += cat(" ", given[i]);
-    }
-  }
-  std::string commands;
-  for (const CLI::App* one : at->get_subcommands({}))
-    commands += cat(commands.empty() ? "" : ", ", std::string_view(one->get_name()));
-  if (commands.empty()) return cat("atollctl: ", std::string_view(error.what()), "; see ", path, " --help");
-  if (word.empty()) return cat(path, ": a command is missing, one of ", commands);
-  return cat(path, ": there is no command '", word, "'; there are ", commands);
-}
-
-/// Only names of flags: what stands behind one may be a secret, as in "--token SECRET".
-std::string Program::what_is_not_known() const {
-  for (const std::string& word : app_.remaining(true)) {
-    if (!word.starts_with('-')) continue;
-    const std::string flag = word.substr(0, word.find('='));
-    const bool is_token = flag == "--token";
-    return cat("atollctl: there is no option '", flag, "'",
-               is_token ? ": give tokens by --token-file or ATOLL_TOKEN" : "", "; see --help");
-  }
-  return "atollctl: there are more arguments than the command takes; see --help";
-}
 
 // --- pools ---
 
@@ -201,18 +174,25 @@ void Program::add_pool_commands() {
     print_pool(context_.out, ask("POST", "/v2/pools", body), format());
   });
   create->add_option("NAME", name_, "Its name")->required();
-  create->add_option("-q,--quota", quota_, "Of each instance, in a unit of your own")->required();
-  create->add_option("--max", max_, "Instances at most")->required();
-  create->add_option("--min", min_, "Instances that are kept up; 0 if it is not said");
+  const auto to = [](std::optional<uint64_t>& number) {
+    return [&number](uint64_t value) { number = value; };
+  };
+  add_number(*create, "-q,--quota", 1, kQuotaMax, "Of each instance, in a unit of your own", to(quota_))
+      ->required();
+  add_number(*create, "--max", 1, kCountMax, "Instances at most", to(max_))->required();
+  add_number(*create, "--min", 0, kCountMax, "Instances that are kept up; 0 if it is not said", to(min_));
   create->add_option("--runtime", runtime_, "One of the launcher's runtimes");
-  create->add_option("--cpus", cpus_, "CPU cores of each instance");
-  create->add_option("--gpus", gpus_, "GPUs of each instance");
+  add_number(*create, "--cpus", 0, kCountMax, "CPU cores of each instance", to(cpus_));
+  add_number(*create, "--gpus", 0, kCountMax, "GPUs of each instance", to(gpus_));
   create->add_option("--memory", memory_, "Memory of each instance, such as 4GiB");
   create->add_flag("--any-backends", any_backends_, "Instances may mix backends");
   CLI::App* remove = command(*pool, "delete", "Delete a pool", [this] {
-    print_pool(context_.out,
-               ask("DELETE", cat("/v2/pools/", percent_encode(name_), force_ ? "?force=true" : "")),
-               format());
+    const json gone = ask("DELETE", cat("/v2/pools/", percent_encode(name_), force_ ? "?force=true" : ""));
+    if (gone.contains("state") || format() == Format::kJson) {
+      print_pool(context_.out, gone, format());  // it goes when its instances have ended
+    } else if (format() == Format::kTable) {
+      context_.out << escaped(name_) << ": deleted\n";
+    }
   });
   remove->add_option("NAME", name_, "The pool")->required();
   remove->add_flag("--force", force_, "Release its leases first");
@@ -229,15 +209,17 @@ void Program::add_pool_commands() {
     print_pool(context_.out, ask("PATCH", "/v2/pools/" + percent_encode(name_), body), format());
   });
   update->add_option("NAME", name_, "The pool")->required();
-  update->add_option("--min", min_, "Instances that are kept up");
-  update->add_option("--max", max_, "Instances at most");
+  add_number(*update, "--min", 0, kCountMax, "Instances that are kept up", to(min_));
+  add_number(*update, "--max", 1, kCountMax, "Instances at most", to(max_));
 }
 
 // --- leases ---
 
 void Program::add_lease_request(CLI::App& command) {
   command.add_option("-p,--pool,--triton-pool", pool_, "The pool")->required();
-  command.add_option("-q,--quota", quota_, "What it takes of one instance")->required();
+  add_number(command, "-q,--quota", 1, kQuotaMax, "What it takes of one instance", [this](uint64_t quota) {
+    quota_ = quota;
+  })->required();
   command.add_option("-m,--model", models_, "NAME=REPOSITORY, or NAME of the --source; loaded in this order")
       ->required()
       ->take_all()

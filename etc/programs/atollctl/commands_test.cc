@@ -154,7 +154,12 @@ TEST_F(CommandsTest, FailuresHaveTheirCodes) {
             "atollctl lease: there is no command 'look'; there are create, plan, list, release, status, "
             "renew, name\n");
   EXPECT_EQ(error({"pol"}),
-            "atollctl: there is no command 'pol'; there are pool, lease, key, model, server, completion\n");
+            "atollctl: there is no command 'pol', did you mean 'pool'?; there are pool, lease, key, model, "
+            "server, completion\n");
+  EXPECT_EQ(error({"lease", "list", "--pol", "p"}),
+            "atollctl: there is no option '--pol', did you mean '--pool'?; see atollctl lease list --help\n");
+  EXPECT_EQ(error({"lease", "list", "--jsn"}),
+            "atollctl: there is no option '--jsn', did you mean '--json'?; see atollctl lease list --help\n");
   EXPECT_EQ(run({"--help"}), kDone);
   script_.answer = {429, {{"error", "no room\x1b[2J"}}};
   EXPECT_EQ(run({"pool", "list"}), kRefused);
@@ -166,6 +171,71 @@ TEST_F(CommandsTest, FailuresHaveTheirCodes) {
   script_.is_gone = true;
   EXPECT_EQ(run({"pool", "list"}), kUnreachable);
   EXPECT_EQ(err_.str(), "atollctl: nobody is there\n");
+}
+
+TEST_F(CommandsTest, NumbersAreReadWhole) {
+  const std::vector<std::string> create = {"pool", "create", "p", "--max", "1", "--quota"};
+  for (const char* wrong : {"-1", "", "two", "1.5", "8x", "0", "+8", " 8", "99999999999999999999999"}) {
+    std::vector<std::string> arguments = create;
+    arguments.push_back(wrong);
+    EXPECT_EQ(run(arguments), kUsage) << wrong;
+    EXPECT_EQ(err_.str(), cat("atollctl: --quota: found '", wrong,
+                              "', expected a whole number from 1 to 18446744073709551615\n"));
+    EXPECT_THAT(script_.asked, ElementsAre());
+  }
+  for (const char* option : {"--max=0", "--max=-1", "--min=-1", "--cpus=4294967296", "--gpus=x"}) {
+    EXPECT_EQ(run({"pool", "create", "p", "--quota=1", option}), kUsage) << option;
+    EXPECT_THAT(err_.str(), HasSubstr("expected a whole number from")) << option;
+  }
+  EXPECT_EQ(run({"--timeout=-1", "pool", "list"}), kUsage);
+  EXPECT_EQ(run({"lease", "plan", "-p", "p", "-q", "-1", "-m", "a=/m"}), kUsage);
+  EXPECT_THAT(err_.str(), HasSubstr("--quota: found '-1'"));
+}
+
+TEST_F(CommandsTest, WrongUsesOfOptionsNameTheProgramAndItsHelp) {
+  const std::string help = "; see atollctl pool create --help\n";
+  EXPECT_EQ(run({"pool", "create", "p", "--quota=1", "--max=1", "--memory"}), kUsage);
+  EXPECT_EQ(err_.str(), "atollctl: --memory: 1 required TEXT missing" + help);
+  EXPECT_EQ(run({"completion", "tcsh"}), kUsage);
+  EXPECT_THAT(err_.str(), HasSubstr("atollctl: SHELL"));
+}
+
+TEST_F(CommandsTest, AnAddressThatNoCallCanGoToIsToldBeforeOne) {
+  for (const char* url : {"", "http://", "ftp://a:1", "http://a:x", "a:", "http://a:65536", "::1:8000",
+                          "http:// a:1", "https:///v2"}) {
+    EXPECT_EQ(run({"--target", url, "pool", "list"}), kUsage) << url;
+    EXPECT_EQ(err_.str(),
+              cat("atollctl: --target (or ATOLL_TARGET): found '", url,
+                  "', expected http://HOST:PORT or https://HOST:PORT, such as http://127.0.0.1:8000\n"));
+    EXPECT_THAT(script_.asked, ElementsAre());
+  }
+  for (const char* url :
+       {"a", "a:1", "http://a", "https://a:443", "http://[::1]:8000", "http://u:p@a:1/prefix"})
+    EXPECT_EQ(run({cat("--target=", url), "pool", "list"}), kDone) << url << err_.str();
+}
+
+TEST_F(CommandsTest, AServerWithoutPoolsIsToldAsSuch) {
+  script_.answer = {404, {{"error", "Not Found"}}};
+  EXPECT_EQ(run({"pool", "list"}), kRefused);
+  EXPECT_EQ(err_.str(),
+            "atollctl: the server at http://127.0.0.1:8000 has no pools: its manifest has no pools/leases\n");
+  script_.answer = {404, {{"error", "pool 'p' is not found"}}};
+  EXPECT_EQ(run({"pool", "status", "p"}), kRefused);
+  EXPECT_EQ(err_.str(), "atollctl: pool 'p' is not found\n");
+  script_.answer = {400, {{"error", "load failed for model 'm'\n"}}};
+  EXPECT_EQ(run({"model", "load", "m"}), kRefused);
+  EXPECT_EQ(err_.str(), "atollctl: load failed for model 'm'\n") << "without the end of the line";
+}
+
+TEST_F(CommandsTest, ADeletedPoolIsNamed) {
+  script_.answer = {200, {{"name", "p"}}};
+  EXPECT_EQ(run({"pool", "delete", "p"}), kDone);
+  EXPECT_EQ(out_.str(), "p: deleted\n");
+  EXPECT_EQ(run({"pool", "delete", "p", "-z"}), kDone);
+  EXPECT_EQ(out_.str(), "");
+  script_.answer.body["state"] = "DELETING";
+  EXPECT_EQ(run({"pool", "delete", "p"}), kDone);
+  EXPECT_THAT(out_.str(), HasSubstr("p: DELETING"));
 }
 
 TEST_F(CommandsTest, TheTargetMayComeFromTheEnvironment) {

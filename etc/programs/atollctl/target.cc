@@ -31,6 +31,14 @@ Status no_json(const std::string& url, int status, std::string_view body) {
   return unavailable(url, " answers with status ", status, " and something that is no JSON: ", shown);
 }
 
+/// libcurl's words for a port of another protocol are no help to who has written the wrong port.
+std::string explained(std::string_view message) {
+  const auto has = [&](std::string_view part) { return message.find(part) != std::string_view::npos; };
+  if (has("HTTP/0.9")) return cat(message, ": what answers there is no HTTP; is it the port of gRPC?");
+  if (has("wrong version number")) return cat(message, ": the port speaks no TLS; use http:// as scheme");
+  return std::string(message);
+}
+
 }  // namespace
 
 Result<Answer> HttpTarget::call(const char* method, const std::string& path, const nlohmann::json& body) {
@@ -67,7 +75,7 @@ Result<Answer> HttpTarget::perform(HttpRequest request, const std::string& path,
   HttpCaller caller;
   ATOLL_RETURN_IF_ERROR(caller.open());
   Result<HttpAnswer> found = caller.call(request);
-  if (!found.ok()) return unavailable(found.status().message());
+  if (!found.ok()) return unavailable(explained(found.status().message()));
   Answer answer{found->status, {}};
   if (!found->body.empty()) answer.body = nlohmann::json::parse(found->body, nullptr, false);
   if (answer.body.is_discarded()) return no_json(settings_.url, answer.status, found->body);

@@ -5,7 +5,9 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "atoll/core/file_check.h"
 #include "backends/python/option_table.h"
@@ -43,12 +45,24 @@ class PythonPlugin final : public Plugin, public MetricSource {
   std::optional<PythonBackend> backend_;
 };
 
+Status check_variables(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const size_t star = name.find('*');
+    if (name.empty() || name.find('=') != std::string::npos || star < name.size() - 1)
+      return invalid_argument("has '", name,
+                              "', expected the name of a variable, whose value is the server's own, or the "
+                              "begin of names with '*' behind it");
+  }
+  return {};
+}
+
 void check_options(OptionCheck& check) {
   // A name may be found in the PATH of another moment.
   const std::string& interpreter = check.options().get_string("interpreter");
   if (interpreter.find('/') != std::string::npos) check.passes("interpreter", check_program(interpreter));
   const std::string& user = check.options().get_string("run_as_user");
   if (!user.empty()) check.passes("run_as_user", SystemUser::find(user));
+  check.list("environment", check_variables);
   check.whole(PythonSettings::read(check.options()));
 }
 

@@ -64,6 +64,47 @@ Status failure(const std::string& path, const std::vector<TextError>& errors) {
   return Status(Code::kInvalidArgument, std::move(text));
 }
 
+enum class Repeated { kRefuse, kTake };  ///< fields that exclude each other
+
+/// \returns the parser's error; one without a place: there are only unknown fields; nothing: all is well
+std::optional<TextError> parse(const std::string& text, Repeated repeated, TextReading& reading) {
+  Collector collector;
+  protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&collector);
+  reading.source = SourceMap(reading.source.path());
+  reading.config.Clear();
+  parser.WriteLocationsTo(reading.source.tree());
+  parser.SetRecursionLimit(kNestingMax);
+  // Unknown fields are let through at first, so that all of them are found in one go.
+  parser.AllowUnknownField(true);
+  protobuf::io::ArrayInputStream input(text.data(), static_cast<int>(text.size()));
+  reading.complete = repeated == Repeated::kRefuse ? parser.Parse(&input, &reading.config)
+                                                   : parser.Merge(&input, &reading.config);
+  if (reading.complete && !collector.warned()) return std::nullopt;
+  return collector.first().value_or(TextError{-1, -1, {}, {}});
+}
+
+void append(std::vector<TextError>& errors, const std::vector<TextError>& more) {
+  errors.insert(errors.end(), more.begin(), more.end());
+}
+
+bool is_any_of(const std::vector<TextError>& errors, const TextError& hard) {
+  return std::ranges::any_of(errors, [&](const TextError& one) { return one.reason == hard.reason; });
+}
+
+/// Adds what the parser stopped at, and the values that it would have refused behind it. Those are sure as far as its own
+/// mistake is one of a value, too: behind one of form, names may be taken for values.
+void add_hard(TextReading& reading, TextError hard, const TextLint& lint) {
+  const auto place = [](const TextError& error) { return std::tie(error.line, error.column); };
+  const bool is_unknown = hard.reason.starts_with("Unknown enumeration value");
+  const bool is_value = is_any_of(lint.wrong_values, hard) || (is_unknown && !lint.unknown_values.empty());
+  for (const TextError& value : lint.wrong_values) {
+    if (value.field == hard.field && value.reason == hard.reason) continue;
+    if (is_value || place(value) < place(hard)) reading.errors.push_back(value);
+  }
+  if (!is_unknown || lint.unknown_values.empty()) reading.errors.push_back(std::move(hard));
+}
+
 }  // namespace
 
 TextReading read_text(const std::string& path, const std::string& text, UnknownFields unknown_fields,
@@ -75,24 +116,21 @@ TextReading read_text(const std::string& path, const std::string& text, UnknownF
         {-1, -1, {}, cat("has ", text.size(), " bytes, expected at most ", kTextBytesMax)});
     return reading;
   }
-  Collector collector;
-  protobuf::TextFormat::Parser parser;
-  parser.RecordErrorsTo(&collector);
-  parser.WriteLocationsTo(reading.source.tree());
-  parser.SetRecursionLimit(kNestingMax);
-  // Unknown fields are let through at first, so that all of them are found in one go.
-  parser.AllowUnknownField(true);
-  protobuf::io::ArrayInputStream input(text.data(), static_cast<int>(text.size()));
-  reading.complete = parser.Parse(&input, &reading.config);
-  if (reading.complete && !collector.warned()) return reading;
+  std::optional<TextError> hard = parse(text, Repeated::kRefuse, reading);
+  if (reading.complete && !hard) return reading;
 
-  TextError hard = collector.first().value_or(TextError{-1, -1, {}, {}});
-  TextLint lint = lint_text(text, hard.line, hard.column, errors_max);
-  reading.errors = lint.unknown_values;
+  if (!hard) hard = TextError{-1, -1, {}, {}};
+  TextLint lint = lint_text(text, hard->line, hard->column, errors_max);
+  if (!reading.complete && is_any_of(lint.repeated, *hard)) {
+    // It stopped there; what stands behind is looked at, too.
+    reading.errors = std::move(lint.repeated);
+    hard = parse(text, Repeated::kTake, reading).value_or(TextError{-1, -1, {}, {}});
+    lint = lint_text(text, hard->line, hard->column, errors_max);
+  }
+  append(reading.errors, lint.unknown_values);
   auto& fields = unknown_fields == UnknownFields::kRefuse ? reading.errors : reading.unknown_fields;
-  fields.insert(fields.end(), lint.unknown_fields.begin(), lint.unknown_fields.end());
-  bool is_listed = !lint.unknown_values.empty() && hard.reason.starts_with("Unknown enumeration value");
-  if (!reading.complete && !is_listed) reading.errors.push_back(complete(hard, lint));
+  append(fields, lint.unknown_fields);
+  if (!reading.complete) add_hard(reading, complete(*hard, lint), lint);
   std::stable_sort(reading.errors.begin(), reading.errors.end(), [](const TextError& a, const TextError& b) {
     return std::tie(a.line, a.column) < std::tie(b.line, b.column);
   });

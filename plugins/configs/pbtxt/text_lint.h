@@ -17,6 +17,8 @@ struct TextError {
 struct TextLint {
   std::vector<TextError> unknown_fields;  ///< "unknown field 'x' in ModelConfig, did you mean 'y'?"
   std::vector<TextError> unknown_values;  ///< "unknown value 'X' of DataType, did you mean 'Y'?"
+  std::vector<TextError> wrong_values;    ///< "Expected integer, got: x", in the parser's own words
+  std::vector<TextError> repeated;        ///< fields beside others that exclude them, likewise
   /// The field being written at the place asked for; empty between the fields of the outermost message.
   std::string field_at_place;
   /// The two field names last read there, newest first: some mistakes are noticed only at the next token.

@@ -20,8 +20,8 @@ Result<uint64_t> budget_bytes(std::string_view text, uint64_t usable_bytes) noex
   }
   return invalid_argument(
       "option 'request_budget' is '", text,
-      "', expected a size such as 4GiB, a share such as 50% (of the memory that the process "
-      "may use, 0% to 100%), or 0 for no limit");
+      "', expected a size such as \"4GiB\", a share such as \"50%\" (of the memory that the process "
+      "may use, 0% to 100%), or \"0\" for no limit");
 }
 
 }  // namespace atl::memory

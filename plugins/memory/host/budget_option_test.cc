@@ -18,7 +18,7 @@ TEST(BudgetOption, OtherTextsAreRefusedWithWhatIsExpected) {
     const Result<uint64_t> bytes = budget_bytes(text, 1000);
     ASSERT_FALSE(bytes.ok()) << text;
     EXPECT_EQ(bytes.status().code(), Code::kInvalidArgument);
-    EXPECT_NE(bytes.status().message().find("expected a size such as 4GiB"), std::string::npos);
+    EXPECT_NE(bytes.status().message().find("expected a size such as \"4GiB\""), std::string::npos);
   }
 }
 

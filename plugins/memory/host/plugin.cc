@@ -71,7 +71,7 @@ constexpr OptionTable kOptions{
     option_bytes("limit", "0").help("Most bytes in use at a time; 0: no limit."),
     option_string("request_budget", "50%")
         .help("Memory that all requests together may take: bytes as a size (4GiB), or a share of what the "
-              "process may use (50%); 0: no limit. Further requests are refused."),
+              "process may use (50%); \"0\": no limit. Further requests are refused."),
     option_bool("give_back", true)
         .help("Returns memory that requests left in the allocator to the system: 24 MiB or more, when "
               "the process is quiet, or at most every 20 s to 600 s."),

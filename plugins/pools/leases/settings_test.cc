@@ -57,7 +57,7 @@ TEST(PluginSettings, SayWhatIsWrong) {
            {"max_backoff", "1ms", "option 'max_backoff' is shorter than 'backoff'"},
            {"pools", R"({fraud = 'x'})", "option 'pools': 'fraud': "},
            {"pools", R"({fraud = '{"quota": 1}'})",
-            "option 'pools': 'fraud': max_instances is 0, expected 1 to 10000"},
+            "option 'pools': 'fraud': max_instances is missing or 0, expected 1 to 10000"},
            {"pools", R"({fraud = '{"name": "a", "quota": 1, "max_instances": 1}'})",
             "option 'pools': 'fraud': name is 'a'"},
            {"pools", R"({"a/b" = '{"quota": 1, "max_instances": 1}'})",

@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kMostTokenBytes = 512;
 constexpr int64_t kMostFileBytes = int64_t{16} << 20;
+constexpr size_t kMostTold = 10;
 
 /// Null: OpenSSL has none, and every token is wrong.
 const EVP_MD* digest_method() noexcept {
@@ -31,6 +32,11 @@ bool digest_of(std::string_view text, Sha256* digest) noexcept {
 
 Result<std::shared_ptr<KeySet>> KeySet::parse(std::string_view text) noexcept {
   auto keys = std::make_shared<KeySet>();
+  std::string wrong;
+  size_t wrong_count = 0;
+  const auto refuse = [&](size_t number, const auto&... parts) {
+    if (++wrong_count <= kMostTold) wrong += cat(wrong.empty() ? "" : "; ", "line ", number, ": ", parts...);
+  };
   for (size_t number = 1; !text.empty(); ++number) {
     const size_t end = text.find('\n');
     std::string_view line = text.substr(0, end);
@@ -39,13 +45,21 @@ Result<std::shared_ptr<KeySet>> KeySet::parse(std::string_view text) noexcept {
       line.remove_suffix(1);
     if (line.empty() || line.front() == '#') continue;
     Result<KeyLine> read = parse_key_line(line);
-    if (!read.ok()) return invalid_argument("line ", number, ": ", read.status().message());
+    if (!read.ok()) {
+      refuse(number, read.status().message());
+      continue;
+    }
     std::string id = read->id;
     auto& place = keys->keys_[id];
-    if (place != nullptr) return invalid_argument("line ", number, ": the id '", id, "' comes twice");
-    place = std::make_unique<KeyIdentity>(std::move(read).value(), *keys);
-    keys->by_digest_.emplace(place->digest(), place.get());
+    if (place != nullptr) {
+      refuse(number, "the id '", id, "' comes twice");
+    } else {
+      place = std::make_unique<KeyIdentity>(std::move(read).value(), *keys);
+      keys->by_digest_.emplace(place->digest(), place.get());
+    }
   }
+  if (wrong_count > kMostTold) wrong += cat("; and ", wrong_count - kMostTold, " more");
+  if (wrong_count > 0) return invalid_argument(wrong);
   return keys;
 }
 

@@ -19,7 +19,7 @@ namespace atl::keys {
 /// The keys of one reading of the file. Its identities live as long as somebody holds one. [any]
 class KeySet {
  public:
-  /// Errors: INVALID_ARGUMENT the first line that cannot be read, by its number; an id that comes twice.
+  /// Errors: INVALID_ARGUMENT each line that cannot be read or whose id comes twice, by its number; ten at most.
   static Result<std::shared_ptr<KeySet>> parse(std::string_view text) noexcept;
   /// Errors: INVALID_ARGUMENT it cannot be read, is larger than 16 MiB, is no plain file, may be read by others than its
   /// owner and group, or written by others than its owner; those of parse(). All name the path.

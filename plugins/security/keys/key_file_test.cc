@@ -88,7 +88,7 @@ TEST(Permissions, APatternIsMatchedInBoundedTime) {
 TEST(KeySet, WhatCannotBeReadIsNamedByItsLineAndShowsNoDigest) {
   const std::string good = line("*");
   EXPECT_EQ(problem(good + good), "line 2: the id 'ci' comes twice");
-  EXPECT_EQ(problem("ci\n"), "line 1: found 1 fields, expected 'id:SHA-256:permissions'");
+  EXPECT_EQ(problem("ci\n"), "line 1: found too few fields, expected 'id:SHA-256:permissions'");
   EXPECT_EQ(problem("CI:x:*"), "line 1: the id is not of 1 to 64 lower-case letters, digits and '-'");
   EXPECT_EQ(problem("ci:secret:*"),
             "line 1: the second field is no SHA-256, which has 64 hexadecimal digits");
@@ -108,6 +108,18 @@ TEST(KeySet, WhatCannotBeReadIsNamedByItsLineAndShowsNoDigest) {
     EXPECT_NE(problem(line("*", cat("expires=", time))), "") << time;
   }
   EXPECT_EQ(problem(line("*", "tenant=a;expires=2027-01-01T00:00:00.25-08:00")), "");
+}
+
+TEST(KeySet, AllWrongLinesAreToldAtOnce) {
+  EXPECT_EQ(
+      problem(cat("ci\n", line("*"), "# a comment\n", line("inferense"), line("*"))),
+      "line 1: found too few fields, expected 'id:SHA-256:permissions'; line 4: unknown category 'inferense'; "
+      "line 5: the id 'ci' comes twice");
+  std::string many;
+  for (int i = 0; i < 30; ++i) many += "x\n";
+  EXPECT_TRUE(problem(many).ends_with(
+      "; line 10: found too few fields, expected 'id:SHA-256:permissions'; and 20 more"))
+      << problem(many);
 }
 
 class KeyFileTest : public ::testing::Test {

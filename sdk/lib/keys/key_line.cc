@@ -156,7 +156,7 @@ Result<KeyLine> parse_key_line(std::string_view text) noexcept {
     }
     rest.remove_prefix(colon + 1);
   }
-  if (count < 3) return invalid_argument("found ", count, " fields, expected 'id:SHA-256:permissions'");
+  if (count < 3) return invalid_argument("found too few fields, expected 'id:SHA-256:permissions'");
   if (!is_key_id(fields[0])) {
     return invalid_argument("the id is not of 1 to 64 lower-case letters, digits and '-'");
   }

@@ -58,6 +58,24 @@ TEST(TomlTest, SyntaxErrorsAreOneLineWithTheirPlace) {
   EXPECT_EQ(problems("a = 0x\n"), "f.toml:1:5: invalid value, the next token is not an integer");
 }
 
+/// Without the library's own words, which differ from version to version.
+TEST(TomlTest, QuotesAndBracketsThatWereLeftOutAreNamed) {
+  const auto hint = [](const std::string& text) {
+    const std::string told = problems(text);
+    const size_t at = told.find("; ");
+    return at == std::string::npos ? std::string() : told.substr(at);
+  };
+  EXPECT_EQ(hint("[a]\ntimeout = 8s\nb = 1\n"), "; texts are in quotes: \"8s\"");
+  EXPECT_EQ(hint("level = info # loud"), "; texts are in quotes: \"info\"");
+  EXPECT_EQ(hint("address = 127.0.0.1:8000\n"), "; texts are in quotes: \"127.0.0.1:8000\"");
+  EXPECT_EQ(hint("address = localhost:8000\n"), "; texts are in quotes: \"localhost:8000\"");
+  EXPECT_EQ(hint("paths = [/srv/models, \"b\"]\n"), "; texts are in quotes: \"/srv/models\"");
+  EXPECT_EQ(hint("[log\nlevel = \"info\"\n"), "; the ']' is missing");
+  EXPECT_EQ(hint("\n\na = 1 2\n"), "");
+  EXPECT_EQ(hint("a = 0x\n"), "");
+  EXPECT_EQ(hint("a = \"x\n"), "");
+}
+
 TEST(TomlTest, NumbersThatDoNotFitAreToldTogether) {
   EXPECT_EQ(problems("a = 9223372036854775808\nb = 1e999\n"),
             "f.toml:1:5: found number 9223372036854775808, expected one that fits in 64 bits\n"

@@ -132,13 +132,45 @@ class Converter {
   std::vector<size_t> line_begins_;  // empty: the text has no places of its own
 };
 
+std::string_view trimmed(std::string_view text) {
+  const size_t first = std::min(text.find_first_not_of(" \t\r"), text.size());
+  return text.substr(first, text.find_last_not_of(" \t\r") + 1 - first);
+}
+
+/// Whether it is probably a text whose quotes were left out: 8s, info, 127.0.0.1:8000, /srv/models.
+bool is_bare_text(std::string_view value) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  constexpr std::string_view kOthers = "0123456789_.:/%*@-";
+  const bool is_number = value.starts_with("0x") || value.starts_with("0o") || value.starts_with("0b");
+  const bool is_plain = std::ranges::all_of(value, [&](char c) {
+    return kLetters.find(c) != std::string_view::npos || kOthers.find(c) != std::string_view::npos;
+  });
+  const bool has_letter = value.find_first_of(kLetters) != std::string_view::npos;
+  return is_plain && !is_number && (has_letter || std::ranges::count(value, '.') > 1);
+}
+
+/// What the library's words do not say of the two mistakes that people make most; empty: it is another one.
+std::string syntax_hint(std::string_view text, uint32_t line_number) {
+  for (uint32_t number = 1; number < line_number && !text.empty(); ++number)
+    text.remove_prefix(std::min(text.find('\n') + 1, text.size()));
+  const std::string_view line = trimmed(text.substr(0, text.find('\n')));
+  if (line.starts_with('[')) return line.find(']') == std::string_view::npos ? "; the ']' is missing" : "";
+  const size_t equals = line.find('=');
+  if (equals == std::string_view::npos) return "";
+  std::string_view value = trimmed(line.substr(equals + 1, line.find('#', equals) - equals - 1));
+  // Of a list, its first element.
+  if (value.starts_with('[')) value = trimmed(value.substr(1, value.find_first_of(",]", 1) - 1));
+  return is_bare_text(value) ? cat("; texts are in quotes: \"", value, "\"") : "";
+}
+
 /// The library's report is a drawing of several lines; this makes "FILE:LINE:COLUMN: TITLE, DETAIL" of it.
 ///     [error] toml::parse_table: invalid line format
 ///      --> etc/atoll.toml
 ///        |
 ///      1 | a = 1 2
 ///        |       ^--- expected newline, but got '2'.
-void add_syntax_problem(const std::string& report, const std::string& file, Problems& problems) {
+void add_syntax_problem(const std::string& report, std::string_view text, const std::string& file,
+                        Problems& problems) {
   std::istringstream lines(report);
   std::string title, line, detail;
   std::getline(lines, title);
@@ -166,7 +198,7 @@ void add_syntax_problem(const std::string& report, const std::string& file, Prob
   detail.erase(detail.find_last_not_of('.') + 1);
   if (!detail.empty() && detail != "here") title += cat(", ", detail);
   if (first_number != number) title += cat(" (see line ", first_number, ")");
-  problems.add(where, title);
+  problems.add(where, title, syntax_hint(text, where.line));
 }
 
 }  // namespace
@@ -178,7 +210,7 @@ std::optional<RawValue> parse_toml(std::string_view text, const std::string& fil
     RawValue root = Converter(text, file, problems).convert(toml::parse(stream, file));
     return problems.empty() ? std::optional(std::move(root)) : std::nullopt;
   } catch (const std::exception& error) {
-    add_syntax_problem(error.what(), file, problems);
+    add_syntax_problem(error.what(), text, file, problems);
     return std::nullopt;
   }
 }

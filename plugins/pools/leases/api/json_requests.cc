@@ -15,6 +15,8 @@
 #include "atoll/core/quantity.h"
 #include "atoll/core/text.h"
 #include "atoll/lib/checked_document.h"
+#include "atoll/lib/near_name.h"
+#include "pools/leases/book/mistakes.h"
 
 namespace atl::pools {
 namespace {
@@ -125,23 +127,36 @@ Member duration_member(std::string_view name, To* to_ns) {
           [to_ns](std::string_view field, const Value& value) { return read_duration(field, value, to_ns); }};
 }
 
+Status unknown_field(const std::string& field, std::string_view name, const MemberList& members,
+                     std::string_view note) {
+  std::vector<std::string_view> known;
+  std::string names;
+  for (const Member& one : members) {
+    known.push_back(one.name);
+    names += cat(names.empty() ? "" : ", ", one.name);
+  }
+  return invalid_argument("field '", field, "' is not known, expected one of ", names,
+                          lib::near_name(name, known), note);
+}
+
 /// \param place  before the names: "instance." \param note  behind the names that are expected
 Status read_members(std::string_view place, const Value& object, const MemberList& members,
                     std::string_view note = {}) {
+  Mistakes mistakes;
   std::set<std::string_view> seen;
   for (const auto& found : object.GetObject()) {
-    const std::string field = cat(place, text_of(found.name));
-    if (!seen.insert(text_of(found.name)).second)
-      return invalid_argument("field '", field, "' is there twice");
-    const auto known = std::ranges::find(members, text_of(found.name), &Member::name);
-    if (known == members.end()) {
-      std::string names;
-      for (const Member& one : members) names += cat(names.empty() ? "" : ", ", one.name);
-      return invalid_argument("field '", field, "' is not known, expected one of ", names, note);
+    const std::string_view name = text_of(found.name);
+    const std::string field = cat(place, name);
+    const auto known = std::ranges::find(members, name, &Member::name);
+    if (!seen.insert(name).second) {
+      mistakes.add(invalid_argument("field '", field, "' is there twice"));
+    } else if (known == members.end()) {
+      mistakes.add(unknown_field(field, name, members, note));
+    } else {
+      mistakes.add(known->read(field, found.value));
     }
-    ATOLL_RETURN_IF_ERROR(known->read(field, found.value));
   }
-  return {};
+  return mistakes.status();
 }
 
 /// The body of a call. Without recursion, which a text could make deep.

@@ -61,7 +61,7 @@ TEST(JsonRequests, WhatIsWrongIsNamed) {
             "the body is not valid JSON at byte 9: Invalid encoding in string.");
   EXPECT_EQ(refused(read_pool(R"({"quotas":1})")),
             "field 'quotas' is not known, expected one of name, min_instances, max_instances, quota, "
-            "enforce_backends, instance");
+            "enforce_backends, instance, did you mean 'quota'?");
   EXPECT_EQ(refused(read_pool(R"({"quota":1,"quota":2})")), "field 'quota' is there twice");
   EXPECT_EQ(refused(read_pool(R"({"quota":"1"})")), "quota is a text, expected a whole number");
   EXPECT_EQ(refused(read_pool(R"({"quota":-1})")), "quota is no whole number from 0 to 18446744073709551615");
@@ -71,10 +71,17 @@ TEST(JsonRequests, WhatIsWrongIsNamed) {
             "max_instances is 4294967296, expected at most 4294967295");
   EXPECT_EQ(refused(read_pool(R"({"enforce_backends":1})")),
             "enforce_backends is a number, expected true or false");
-  EXPECT_EQ(refused(read_pool(R"({"instance":{"cpu":1}})")),
-            "field 'instance.cpu' is not known, expected one of runtime, cpus, gpus, memory");
+  EXPECT_EQ(
+      refused(read_pool(R"({"instance":{"cpu":1}})")),
+      "field 'instance.cpu' is not known, expected one of runtime, cpus, gpus, memory, did you mean 'cpus'?");
   EXPECT_EQ(refused(read_pool(R"({"instance":{"memory":"4GB"}})")),
             "instance.memory is '4GB', expected a text such as '4GiB', or a number of bytes");
+  EXPECT_EQ(
+      refused(read_pool(R"({"name":1,"quota":"8","max_instnces":4,"instance":{"cpus":"x","memory":"4GB"}})")),
+      "name is a number, expected a text; quota is a text, expected a whole number; field 'max_instnces' is not "
+      "known, expected one of name, min_instances, max_instances, quota, "
+      "enforce_backends, instance, did you mean 'max_instances'?; instance.cpus is a text, expected a whole number; instance.memory is '4GB', "
+      "expected a text such as '4GiB', or a number of bytes");
   EXPECT_EQ(refused(read_lease(R"({"models":{}})")), "models is an object, expected an array");
   EXPECT_EQ(refused(read_lease(R"({"models":["a"]})")), "models[0] is a text, expected an object");
   EXPECT_EQ(refused(read_lease(R"({"models":[{},{"name":null}]})")),

@@ -6,6 +6,7 @@
 
 #include "atoll/core/utf8.h"
 #include "atoll/lib/entry_name.h"
+#include "pools/leases/book/mistakes.h"
 
 namespace atl::pools {
 namespace {
@@ -43,7 +44,7 @@ Status check_source(size_t index, const std::string& source, const std::vector<s
 }
 
 Status check_models(const std::vector<LeaseModel>& models, const std::vector<std::string>& sources) {
-  if (models.empty()) return invalid_argument("models is empty, expected one model at least");
+  if (models.empty()) return invalid_argument("models is missing or empty, expected one model at least");
   if (models.size() > kLeaseModelsMax) {
     return invalid_argument("models has ", models.size(), " models, expected at most ", kLeaseModelsMax);
   }
@@ -54,7 +55,7 @@ Status check_models(const std::vector<LeaseModel>& models, const std::vector<std
     if (!names.insert(model.name).second) {
       return invalid_argument("models[", i, "].name is '", model.name, "', which is in the lease already");
     }
-    if (model.source.empty()) return invalid_argument("models[", i, "].source is empty");
+    if (model.source.empty()) return invalid_argument("models[", i, "].source is missing or empty");
     if (model.source.size() > kSourceBytesMax) {
       return invalid_argument("models[", i, "].source has ", model.source.size(), " bytes, expected at most ",
                               kSourceBytesMax);
@@ -67,10 +68,14 @@ Status check_models(const std::vector<LeaseModel>& models, const std::vector<std
   return {};
 }
 
+Status check_quota(uint64_t quota) {
+  return quota == 0 ? invalid_argument("quota is missing or 0, expected 1 or more") : Status();
+}
+
 }  // namespace
 
 Status check_name(std::string_view what, std::string_view name) {
-  if (without_blanks(name).empty()) return invalid_argument(what, " is empty");
+  if (without_blanks(name).empty()) return invalid_argument(what, " is missing or empty");
   if (!is_utf8(name) || std::ranges::any_of(name, is_control)) {
     return invalid_argument(what, " has control characters or is no UTF-8");
   }
@@ -84,17 +89,22 @@ Status check_name(std::string_view what, std::string_view name) {
 }
 
 Status check(const PoolDefinition& pool) {
-  ATOLL_RETURN_IF_ERROR(check_name("name", pool.name));
-  ATOLL_RETURN_IF_ERROR(check_range("max_instances", pool.max_instances, 1, kInstancesMax));
-  if (pool.min_instances > pool.max_instances) {
-    return invalid_argument("min_instances is ", pool.min_instances, ", expected at most max_instances, ",
-                            pool.max_instances);
+  Mistakes mistakes;
+  mistakes.add(check_name("name", pool.name));
+  if (pool.max_instances == 0) {
+    mistakes.add(invalid_argument("max_instances is missing or 0, expected 1 to ", kInstancesMax));
+  } else {
+    mistakes.add(check_range("max_instances", pool.max_instances, 1, kInstancesMax));
+    if (pool.min_instances > pool.max_instances)
+      mistakes.add(invalid_argument("min_instances is ", pool.min_instances,
+                                    ", expected at most max_instances, ", pool.max_instances));
   }
-  if (pool.quota == 0) return invalid_argument("quota is 0, expected 1 or more");
+  mistakes.add(check_quota(pool.quota));
   const InstanceDefinition& instance = pool.instance;
-  if (!instance.runtime.empty()) ATOLL_RETURN_IF_ERROR(check_name("instance.runtime", instance.runtime));
-  ATOLL_RETURN_IF_ERROR(check_range("instance.cpus", instance.cpus, 0, kCpusMax));
-  return check_range("instance.gpus", instance.gpus, 0, kGpusMax);
+  if (!instance.runtime.empty()) mistakes.add(check_name("instance.runtime", instance.runtime));
+  mistakes.add(check_range("instance.cpus", instance.cpus, 0, kCpusMax));
+  mistakes.add(check_range("instance.gpus", instance.gpus, 0, kGpusMax));
+  return mistakes.status();
 }
 
 Result<int64_t> checked_duration(std::optional<int64_t> duration_ns, const LeaseLimits& limits) {
@@ -111,11 +121,13 @@ Result<int64_t> checked_duration(std::optional<int64_t> duration_ns, const Lease
 }
 
 Status check(const LeaseDefinition& lease, const LeaseLimits& limits) {
-  ATOLL_RETURN_IF_ERROR(check_name("pool", lease.pool));
-  if (lease.quota == 0) return invalid_argument("quota is 0, expected 1 or more");
-  ATOLL_RETURN_IF_ERROR(check_models(lease.models, limits.sources));
+  Mistakes mistakes;
+  mistakes.add(check_name("pool", lease.pool));
+  mistakes.add(check_quota(lease.quota));
+  mistakes.add(check_models(lease.models, limits.sources));
   if (Result<int64_t> duration = checked_duration(lease.duration_ns, limits); !duration.ok())
-    return std::move(duration).status();
+    mistakes.add(duration.status());
+  ATOLL_RETURN_IF_ERROR(mistakes.status());
   if (lease.auto_renew) {
     if (lease.auto_renew->window_ns < 0) return invalid_argument("auto_renew.window is negative");
     if (lease.auto_renew->duration_ns != 0) {

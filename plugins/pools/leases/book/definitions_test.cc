@@ -61,7 +61,7 @@ TEST(PoolDefinition, WhatIsRightIsTaken) {
 }
 
 TEST(PoolDefinition, EachFieldIsChecked) {
-  EXPECT_EQ(refused_pool([](PoolDefinition& p) { p.name = " "; }), "name is empty");
+  EXPECT_EQ(refused_pool([](PoolDefinition& p) { p.name = " "; }), "name is missing or empty");
   EXPECT_EQ(refused_pool([](PoolDefinition& p) { p.name = "a/b"; }),
             "name is 'a/b', expected a name without '/' that is not '.' or '..'");
   EXPECT_EQ(refused_pool([](PoolDefinition& p) { p.name = " .. "; }),
@@ -73,18 +73,30 @@ TEST(PoolDefinition, EachFieldIsChecked) {
   EXPECT_EQ(refused_pool([](PoolDefinition& p) { p.name = std::string(256, 'p'); }),
             "name has 256 bytes, expected at most 255");
   EXPECT_EQ(refused_pool([](PoolDefinition& p) { p.max_instances = 0; }),
-            "max_instances is 0, expected 1 to 10000");
+            "max_instances is missing or 0, expected 1 to 10000");
   EXPECT_EQ(refused_pool([](PoolDefinition& p) { p.max_instances = 10'001; }),
             "max_instances is 10001, expected 1 to 10000");
   EXPECT_EQ(refused_pool([](PoolDefinition& p) { p.min_instances = 5; }),
             "min_instances is 5, expected at most max_instances, 4");
-  EXPECT_EQ(refused_pool([](PoolDefinition& p) { p.quota = 0; }), "quota is 0, expected 1 or more");
+  EXPECT_EQ(refused_pool([](PoolDefinition& p) { p.quota = 0; }),
+            "quota is missing or 0, expected 1 or more");
   EXPECT_EQ(refused_pool([](PoolDefinition& p) { p.instance.runtime = "../worker"; }),
             "instance.runtime is '../worker', expected a name without '/' that is not '.' or '..'");
   EXPECT_EQ(refused_pool([](PoolDefinition& p) { p.instance.cpus = 70'000; }),
             "instance.cpus is 70000, expected 0 to 65536");
   EXPECT_EQ(refused_pool([](PoolDefinition& p) { p.instance.gpus = 2'000; }),
             "instance.gpus is 2000, expected 0 to 1024");
+}
+
+TEST(PoolDefinition, AllMistakesAreToldAtOnce) {
+  EXPECT_EQ(
+      check(PoolDefinition{}).message(),
+      "name is missing or empty; max_instances is missing or 0, expected 1 to 10000; quota is missing or 0, "
+      "expected 1 or more");
+  EXPECT_EQ(
+      check(LeaseDefinition{}, {}).message(),
+      "pool is missing or empty; quota is missing or 0, expected 1 or more; models is missing or empty, expected "
+      "one model at least");
 }
 
 TEST(LeaseDefinition, WhatIsRightIsTaken) {
@@ -97,17 +109,19 @@ TEST(LeaseDefinition, WhatIsRightIsTaken) {
 }
 
 TEST(LeaseDefinition, EachFieldIsChecked) {
-  EXPECT_EQ(refused_lease([](LeaseDefinition& l) { l.pool = ""; }), "pool is empty");
-  EXPECT_EQ(refused_lease([](LeaseDefinition& l) { l.quota = 0; }), "quota is 0, expected 1 or more");
+  EXPECT_EQ(refused_lease([](LeaseDefinition& l) { l.pool = ""; }), "pool is missing or empty");
+  EXPECT_EQ(refused_lease([](LeaseDefinition& l) { l.quota = 0; }),
+            "quota is missing or 0, expected 1 or more");
   EXPECT_EQ(refused_lease([](LeaseDefinition& l) { l.models.clear(); }),
-            "models is empty, expected one model at least");
+            "models is missing or empty, expected one model at least");
   EXPECT_EQ(refused_lease([](LeaseDefinition& l) { l.models.resize(1'025); }),
             "models has 1025 models, expected at most 1024");
   EXPECT_EQ(refused_lease([](LeaseDefinition& l) { l.models[1].name = "a"; }),
             "models[1].name is 'a', which is in the lease already");
   EXPECT_EQ(refused_lease([](LeaseDefinition& l) { l.models[1].name = "../b"; }),
             "models[1].name is '../b', expected a name without '/' that is not '.' or '..'");
-  EXPECT_EQ(refused_lease([](LeaseDefinition& l) { l.models[0].source = ""; }), "models[0].source is empty");
+  EXPECT_EQ(refused_lease([](LeaseDefinition& l) { l.models[0].source = ""; }),
+            "models[0].source is missing or empty");
   EXPECT_EQ(refused_lease([](LeaseDefinition& l) { l.models[0].source = std::string(4'097, 's'); }),
             "models[0].source has 4097 bytes, expected at most 4096");
   EXPECT_EQ(refused_lease([](LeaseDefinition& l) { l.models[0].source = std::string("/a\0", 3); }),

@@ -23,6 +23,7 @@ struct GraphNode {
   std::span<const atoll_need_v1> needs;
   std::map<std::string, std::string> named;  ///< the manifest's `needs`: interface id -> instance
   SourceLocation where;                      ///< in the manifest
+  SourceLocation named_where = {};           ///< of `needs`
 };
 
 /// By node, in the order of the nodes given.
@@ -41,8 +42,11 @@ std::string plugin_text(std::string_view name, std::string_view use);
 /// before their holders unless that would close a cycle.
 /// \param problems    gets every one found
 /// \param who_offers  names plugins that are not enabled and provide an interface; "": none is known
+/// \param all_known   false: there are instances that are not among the nodes, because their plugins could not be loaded; what
+///                    might be well with them is not told
 /// \returns of no use if there were problems
 ServiceGraph resolve_graph(std::span<const GraphNode> nodes, Problems& problems,
-                           const std::function<std::string(std::string_view)>& who_offers = {});
+                           const std::function<std::string(std::string_view)>& who_offers = {},
+                           bool all_known = true);
 
 }  // namespace atl::runtime

@@ -1,0 +1,17 @@
+/// What was probably meant by a name that there is not.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "atoll/runtime/problems.h"
+
+namespace atl::lib {
+
+/// ", did you mean 'quota'?" if one of the known names is near; else empty.
+inline std::string near_name(std::string_view name, std::span<const std::string_view> known) {
+  return runtime::suggestion(name, known);
+}
+
+}  // namespace atl::lib
