@@ -18,9 +18,7 @@
 
 namespace atl::kernel {
 
-using runtime::InstanceState;
-using runtime::may_follow;
-using runtime::state_name;
+using runtime::InstanceState, runtime::may_follow, runtime::state_name;
 
 /// [control], but for the Host it hands its plugin.
 class Instance final : private Host {

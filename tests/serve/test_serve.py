@@ -20,89 +20,11 @@ import tritonclient.grpc
 import tritonclient.http
 from onnx import TensorProto, helper
 from support import models
-from support.pki import make_pki
 from support.server import ATOLL, BUILD, START_TIMEOUT_S
+from support.serving import PORTS, Serving, infer, run, shell
 from support.waiting import eventually
 
-PORTS = ["--http-port=0", "--grpc-port", "0", "--metrics-port=0"]
 POLLS = (BUILD / "lib/atoll/plugins/control/poll.so").exists()
-
-
-class Serving:
-    """`atoll WORD ...`, its lines and the server that it has started."""
-
-    def __init__(self, *arguments, word="serve", ports=PORTS, temporary=None):
-        environment = {**os.environ, "ATOLL__PLUGIN__PYTHON__INTERPRETER": sys.executable}
-        if temporary is not None:
-            environment["TMPDIR"] = str(temporary)
-        self.process = subprocess.Popen([ATOLL, word, *map(str, arguments), *ports], stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                                        env=environment, start_new_session=True)
-        self.out, self.err = [], []
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def _read(self):
-        """One pipe for both, so that what was said before the addresses is there when they are."""
-        for line in self.process.stdout:
-            is_error = re.match(r"atoll[ :]|\d{4}-\d\d-\d\dT", line)
-            (self.err if is_error else self.out).append(line.rstrip("\n"))
-
-    @property
-    def log(self):
-        return "\n".join(self.out + self.err)
-
-    def wait_serving(self):
-        """The addresses by their names."""
-        def line():
-            return next((one for one in self.out if one.startswith("serving at ")), None)
-        eventually(lambda: line() or self.process.poll() is not None, say=lambda: self.log)
-        assert line(), self.log
-        self.line = line()
-        self.http = re.search(r"https?://([^/,;]+)[,;]", self.line).group(1)
-        self.grpc = re.search(r"gRPC ([^,;]+)", self.line).group(1)
-        self.metrics = re.search(r"metrics (https?://[^;,]+)", self.line).group(1)
-        return self
-
-    @property
-    def server_pid(self):
-        return int(pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()[0])
-
-    def end(self, number=signal.SIGINT):
-        if self.process.poll() is None:
-            self.process.send_signal(number)
-        code = self.process.wait(START_TIMEOUT_S)
-        self._reader.join(START_TIMEOUT_S)
-        self.process.stdout.close()
-        return code
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, value, trace):
-        if kind is not None:
-            print(self.log)
-            self.process.kill()
-            self.process.wait()
-            return
-        assert self.end() == 0, self.log
-
-
-def run(*arguments, word="serve", **environment):
-    return subprocess.run([ATOLL, word, *map(str, arguments)], capture_output=True, text=True, errors="replace",
-                          timeout=START_TIMEOUT_S, env={**os.environ, **environment})
-
-
-def shell(command):
-    answer = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=START_TIMEOUT_S)
-    assert answer.returncode == 0, answer.stderr
-    return answer.stdout
-
-
-def infer(client, library, model, name="INPUT0", size=4):
-    tensor = library.InferInput(name, [size], "FP32")
-    tensor.set_data_from_numpy(np.arange(size, dtype=np.float32))
-    return client.infer(model, [tensor]).as_numpy("OUTPUT0").tolist()
 
 
 def is_alive(pid):
@@ -110,22 +32,6 @@ def is_alive(pid):
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """A repository with one model, and a loose one beside it."""
-    path = tmp_path / "models"
-    models.write_model(path, "echo", models.identity_config("echo"))
-    (path / "plus two.onnx").write_bytes(models.onnx_add(2))
-    return path
-
-
-@pytest.fixture
-def temporary(tmp_path):
-    path = tmp_path / "temporary"
-    path.mkdir()
-    return path
 
 
 def test_a_repository_and_a_loose_file_are_served(folder):
@@ -140,31 +46,6 @@ def test_a_repository_and_a_loose_file_are_served(folder):
         assert "atoll serve: echo: ready" in serving.err and "atoll serve: plus_two: ready" in serving.err
         curl = re.search(r"; a model: (curl \S+)$", serving.line).group(1)
         assert json.loads(shell(curl + " -sf"))["name"] in ("echo", "plus_two")
-
-
-def test_tls(folder, tmp_path):
-    pki = make_pki(tmp_path)
-    with Serving(folder, "--tls-cert", pki / "server.crt", "--tls-key", pki / "server.key") as serving:
-        serving.wait_serving()
-        assert "atoll serve: echo: ready" in serving.err, "its own question goes by TLS"
-        with tritonclient.http.InferenceServerClient(serving.http, ssl=True, ssl_options={"ca_certs": str(pki / "ca.crt")}) as client:
-            assert infer(client, tritonclient.http, "echo") == [0, 1, 2, 3]
-        with tritonclient.grpc.InferenceServerClient(serving.grpc, ssl=True, root_certificates=str(pki / "ca.crt")) as client:
-            assert infer(client, tritonclient.grpc, "plus_two") == [2, 3, 4, 5]
-        assert serving.metrics.startswith("https://")
-        assert "nv_inference_count" in shell(f"curl -sf --cacert {pki}/ca.crt {serving.metrics}")
-        curl = re.search(r"; a model: (curl .+)$", serving.line).group(1)
-        assert "https://" in curl and json.loads(shell(curl + " -sf"))["name"] in ("echo", "plus_two"), "the certificate names 127.0.0.1"
-
-
-def test_files_of_tls_that_are_no_use(folder, tmp_path):
-    pki = make_pki(tmp_path)
-    alone = run("serve-is-first", "--tls-cert", pki / "server.crt")
-    assert (alone.returncode, alone.stderr) == (2, "atoll serve: --tls-cert needs --tls-key\n")
-    missing = run(folder, "--tls-cert", pki / "nothing", "--tls-key", pki / "server.key", *PORTS)
-    assert missing.returncode == 2 and f"--tls-cert: found no file '{pki}/nothing'" in missing.stderr
-    other = run(folder, "--tls-cert", pki / "server.crt", "--tls-key", pki / "client.key", *PORTS)
-    assert other.returncode != 0 and "server_key: it is not the certificate's" in other.stderr
 
 
 def test_clients_of_openais_api_are_told_where_it_is(folder):

@@ -71,10 +71,10 @@ void ServingThread::for_each_connection(Function function) {
 }
 
 void ServingThread::drain(int64_t deadline_ns, bool exiting) {
-  drain_deadline_ns_ = deadline_ns;
+  ending_.deadline_ns = deadline_ns;
   const int64_t left_ns = std::max<int64_t>(deadline_ns - server.host.clock().now_ns(), 0);
-  last_words_ns_ = deadline_ns - std::min(kLastWordsNs, left_ns / 4);
-  leave_by_ns_ = std::min(server.host.clock().now_ns() + server.options.leave_grace_ns, deadline_ns);
+  ending_.last_words_ns = deadline_ns - std::min(kLastWordsNs, left_ns / 4);
+  ending_.leave_by_ns = std::min(server.host.clock().now_ns() + server.options.leave_grace_ns, deadline_ns);
   stage_ = exiting ? Stage::kExiting : Stage::kLeaving;
   run([this] {
     for_each_connection([](Connection& connection) { connection.drain(); });
@@ -158,7 +158,7 @@ void ServingThread::start_tick() {
   int64_t interval = std::min(options.header_timeout_ns, options.idle_timeout_ns) / kTicksPerTimeout;
   interval = std::clamp<int64_t>(interval, kNsPerMs, kNsPerSecond);
   if (stage() != Stage::kServing) {
-    const int64_t next_ns = has_cancelled_streams_ ? drain_deadline_ns_ : last_words_ns_;
+    const int64_t next_ns = has_cancelled_streams_ ? ending_.deadline_ns : ending_.last_words_ns;
     interval = std::clamp<int64_t>(next_ns - now, kNsPerMs, interval);
   }
   loop.set(*this, now + interval);
@@ -172,8 +172,8 @@ void ServingThread::on_time() noexcept {
     buffers.free_unused();
   }
   last_callers.sweep(now);
-  const bool over = stage() != Stage::kServing && now >= drain_deadline_ns_;
-  if (stage() != Stage::kServing && now >= last_words_ns_ && !std::exchange(has_cancelled_streams_, true))
+  const bool over = stage() != Stage::kServing && now >= ending_.deadline_ns;
+  if (stage() != Stage::kServing && now >= ending_.last_words_ns && !std::exchange(has_cancelled_streams_, true))
     for_each_connection([](Connection& connection) { connection.end(Exchange::Ending::kSoon); });
   for_each_connection([&](Connection& connection) {
     if (over) {

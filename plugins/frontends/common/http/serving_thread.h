@@ -60,10 +60,17 @@ class ServingThread final : public ServerThread, private Timer, private TurnEnd 
   /// Whether this server ends while another one takes over.
   bool leaving() const noexcept { return stage() == Stage::kLeaving; }
   /// While leaving: when connections are to be without further requests.
-  int64_t leave_by_ns() const noexcept { return leave_by_ns_; }
+  int64_t leave_by_ns() const noexcept { return ending_.leave_by_ns; }
 
  private:
   enum class Stage { kServing, kLeaving, kExiting };
+
+  /// What drain() says, on the host's clock.
+  struct Ending {
+    std::atomic<int64_t> leave_by_ns{0};
+    std::atomic<int64_t> deadline_ns{0};
+    std::atomic<int64_t> last_words_ns{0};  ///< when streams are cancelled, a little before that
+  };
 
   Stage stage() const noexcept { return stage_.load(std::memory_order_acquire); }
   void take(int fd);
@@ -84,10 +91,8 @@ class ServingThread final : public ServerThread, private Timer, private TurnEnd 
   std::vector<std::shared_ptr<Connection>> gone_;  ///< in this turn
   // What drain() says holds at once: in the same turn of the loop a request may be answered before posts are run.
   std::atomic<Stage> stage_{Stage::kServing};
-  std::atomic<int64_t> leave_by_ns_{0};
+  Ending ending_;
   std::atomic<bool> closed_{false};
-  std::atomic<int64_t> drain_deadline_ns_{0};
-  std::atomic<int64_t> last_words_ns_{0};  ///< when streams are cancelled, a little before that
   bool has_cancelled_streams_ = false;
   int64_t unused_since_ns_ = 0;  ///< when unused buffers were freed last
   int64_t logged_full_ns_ = 0;   ///< when refusals were told last; 0: never
