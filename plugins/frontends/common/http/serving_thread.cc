@@ -173,7 +173,8 @@ void ServingThread::on_time() noexcept {
   }
   last_callers.sweep(now);
   const bool over = stage() != Stage::kServing && now >= ending_.deadline_ns;
-  if (stage() != Stage::kServing && now >= ending_.last_words_ns && !std::exchange(has_cancelled_streams_, true))
+  if (stage() != Stage::kServing && now >= ending_.last_words_ns &&
+      !std::exchange(has_cancelled_streams_, true))
     for_each_connection([](Connection& connection) { connection.end(Exchange::Ending::kSoon); });
   for_each_connection([&](Connection& connection) {
     if (over) {
