@@ -23,11 +23,12 @@ constexpr int kExitClean = 0;
 constexpr int kExitFailed = 1;
 constexpr int kExitManifest = 2;
 
-/// Why the server does not start. Whoever starts it looks at its standard error, wherever the log goes.
+/// Why the server does not start. Whoever starts it looks at its standard error, wherever the log goes; who interrupts it
+/// knows why.
 void report(const ServerArguments& arguments, const LogSink& sink, Log& log, const Status& failure) {
   runtime::log_lines(log, failure.text());
   if (arguments.program != nullptr) return arguments.program->failed(failure);
-  if (sink.settings().file.empty()) return;
+  if (sink.settings().file.empty() || failure.code() == Code::kCancelled) return;
   ::dprintf(STDERR_FILENO, "%s\n", runtime::prefix_lines("atoll: ", failure.text()).c_str());
 }
 

@@ -328,18 +328,19 @@ NEEDS = with_frontends(
 
 
 # What they are for shows only where a process ends, in test_faults.py, with memory of GPUs, in
-# gpu/test_device_memory.py, on GPUs, in gpu/test_onnx_gpu.py, and with a cache, in extensions/test_extensions.py. frontends/c_api, backends/triton
+# gpu/test_device_memory.py, on GPUs, in gpu/test_onnx_gpu.py, with a cache, in
+# extensions/test_extensions.py, and with encrypted models, in security/test_encrypted_models.py. frontends/c_api, backends/triton
 # and backends/python have no address, frontends/openai, frontends/tfserving, frontends/sagemaker and frontends/console are behind the address of another plugin, supervision/systemd has none, and telemetry/nvml asks for GPUs:
 # their unit tests follow what they need.
 NOT_SEEN = {("models/catalog", "atoll.fault_notes/1"), ("models/catalog", "atoll.request_memory/1"),
             ("models/catalog", "atoll.response_cache/1"), ("backends/triton", "atoll.triton_server/1"),
             ("telemetry/nvml", "atoll.cuda/1"),
-            ("backends/onnxruntime", "atoll.cuda/1"),
+            ("backends/onnxruntime", "atoll.cuda/1"), ("backends/onnxruntime", "atoll.model_files/1"),
             *((plugin, "atoll.listeners/1") for plugin in FRONTENDS if plugin.startswith("frontends/")),
             # When a port opens shows only at a server's start: platforms/test_port_opening.py.
             *((plugin, "atoll.startup/1") for plugin in FRONTENDS if plugin.startswith("frontends/")),
             *(("frontends/sagemaker", f"atoll.{name}/1") for name in ("model_control", "repository_paths")),
-            *(("frontends/console", f"atoll.{name}/1") for name in ("listeners", "log_control", "model_control")),
+            *(("frontends/console", f"atoll.{name}/1") for name in ("kernel_control", "listeners", "log_control", "model_control")),
             ("models/catalog", "atoll.repository_paths/1"),
             *(("frontends/openai", f"atoll.{name}/1") for name in ("model_control", "model_router", "tracing")),
             *(("frontends/tfserving", f"atoll.{name}/1") for name in ("model_router", "tracing")),

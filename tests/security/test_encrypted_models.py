@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import signal
 
 import numpy as np
 import pytest
@@ -125,6 +126,30 @@ def test_without_the_plugin_the_error_names_it(world):
         message = refusal(client, "model")
         assert f"model file '{world.repository}/model/1/model.onnx' is encrypted" in message
         assert "add security/model_keys" in message
+
+
+def test_the_plugin_comes_and_goes_by_reloads(world):
+    world.add("model", 1)
+    manifest = world.folder / "atoll.toml"
+    without = MANIFEST.read_text().partition("[plugin.model_keys]")[0]
+    manifest.write_text(without)
+    with Server(world.repository, manifest=manifest, grpc_frontend=None) as server, server.client() as client:
+        assert "add security/model_keys" in refusal(client, "model")
+
+        def reload(text, generation):
+            manifest.write_text(text)
+            server.process.send_signal(signal.SIGHUP)
+            server.wait_logged(f"reloaded: generation {generation}, ")
+
+        reload(f'{without}[plugin.model_keys]\nuse = "security/model_keys"\nkeys_file = "{world.keys.path}"\n', 2)
+        client.load_model("model")
+        assert np.array_equal(answer(client, "model"), weights(1) + np.float32(1))
+        reload(without, 3)
+        assert np.array_equal(answer(client, "model"), weights(1) + np.float32(1)), "what is loaded goes on"
+        client.unload_model("model")
+        assert "add security/model_keys" in refusal(client, "model")
+        reloads = [line for line in server.log.splitlines() if "reloaded: " in line]
+        assert len(reloads) == 2 and not any("onnxruntime" in line for line in reloads), reloads
 
 
 def test_plain_and_encrypted_files_do_not_mix(world):

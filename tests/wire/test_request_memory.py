@@ -247,5 +247,5 @@ def test_messages_that_grpc_has_not_shown_yet_are_bounded(server):
 
 def test_a_size_that_is_none_is_refused_at_start(tmp_path):
     models.write_model(tmp_path / "models", "m", models.identity_config("m"))
-    with pytest.raises(AssertionError, match="plugin.host.request_budget: is 'much', expected a size such as 4GiB"):
+    with pytest.raises(AssertionError, match="plugin.host.request_budget: is 'much', expected a size such as \"4GiB\""):
         Server(tmp_path / "models", 'plugin.host.request_budget="much"')
