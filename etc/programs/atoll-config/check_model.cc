@@ -25,11 +25,6 @@ using pbtxt::Findings;
 
 constexpr size_t kTextErrorsMax = 1000;
 
-/// Backends that may replace lists of inputs and outputs that were written.
-bool replaces_tensors(const std::string& backend) {
-  return backend == "python" || backend == "tensorrt" || backend == "openvino";
-}
-
 class ModelCheck {
  public:
   ModelCheck(const RepositoryModel& model, const CheckOptions& options) : model_(model), options_(options) {
@@ -113,7 +108,7 @@ class ModelCheck {
     Findings findings(reading_.source);
     pbtxt::validate_complete(config, findings);
     bool may_complete = !options_.strict && !config.has_ensemble_scheduling();
-    bool lenient = may_complete && replaces_tensors(config.backend());
+    bool lenient = may_complete && pbtxt::may_replace_tensors(config.backend());
     report(lenient ? Severity::kWarning : Severity::kError, findings);
     report_.may_be_completed = config.backend() == "unknown";
     if (!may_complete || config.backend() == "unknown") return;
@@ -143,26 +138,15 @@ class ModelCheck {
     }
   }
 
-  /// Every GPU that is named is taken to be there.
-  void check_groups(ModelConfig config) {
+  void check_groups(const ModelConfig& config) {
     if (config.platform() == "ensemble" || config.has_ensemble_scheduling()) return;
-    pbtxt::GpuSet gpus = {0};
-    bool on_gpus = false;
-    for (auto& group : *config.mutable_instance_group()) {
-      // Counts out of range are told of already.
-      group.set_count(std::clamp(group.count(), 0, static_cast<int32_t>(settings_.instances_max)));
-      on_gpus |= group.kind() == inference::ModelInstanceGroup::KIND_GPU || !group.gpus().empty();
-      for (int32_t gpu : group.gpus()) {
-        if (gpu >= 0) gpus.insert(gpu);
-      }
-    }
-    // Of a backend that runs anywhere: which one it will be is not known here.
-    const BackendTraits anywhere{.preferred_groups = {{InstanceKind::kAuto, 0, {}}}};
-    pbtxt::normalise_instance_groups(anywhere, gpus, &config);
     Findings findings(reading_.source);
-    pbtxt::validate_instance_groups(config, gpus, {settings_.instances_max, settings_.min_compute_capability},
-                                    findings);
+    pbtxt::validate_unsettled_groups(config, {settings_.instances_max, settings_.min_compute_capability},
+                                     findings);
     report(Severity::kError, findings);
+    const bool on_gpus = std::ranges::any_of(config.instance_group(), [](const auto& group) {
+      return group.kind() == inference::ModelInstanceGroup::KIND_GPU || !group.gpus().empty();
+    });
     if (on_gpus)
       report_at(Severity::kNote, "instance_group", "whether the server has these GPUs is not known here");
   }

@@ -53,28 +53,56 @@ Status PbtxtModelConfigs::validate(const ModelConfig& config, const SourceMap& s
 
 namespace {
 
+/// Further mistakes of one configuration that the log names, a line for each.
+constexpr size_t kToldMax = 20;
+
 /// Whether the model's repository was registered with another name for the directory.
 bool is_named_otherwise(const RepositoryEntry& entry) {
   return !entry.repository.empty() && !entry.path.ends_with(cat("/", entry.name));
 }
 
+/// What would be told at a later load, when the mistakes that are found are mended.
+void find_later_mistakes(const ModelConfig& config, bool strict, const GroupLimits& limits,
+                         Findings& findings) {
+  const bool is_ensemble = config.has_ensemble_scheduling() || config.platform() == "ensemble";
+  if (strict || is_ensemble || !may_replace_tensors(config.backend())) validate_complete(config, findings);
+  if (!is_ensemble) validate_unsettled_groups(config, limits, findings);
+}
+
 }  // namespace
 
-Result<std::string> PbtxtModelConfigs::complete(const RepositoryModel& model, ParsedText parsed,
-                                                bool strict) const {
+Result<std::string> PbtxtModelConfigs::complete(const RepositoryModel& model, ParsedText parsed, bool strict,
+                                                Log* log) const {
   ModelConfig& config = parsed.config;
   const SourceMap& source = parsed.source;
-  ATOLL_RETURN_IF_ERROR(derive(model, source, &config));
+  const Settings settings = this->settings();
+  Findings findings(source);
+  Status derived = derive(model, source, &config);
+  // Without a backend the rules would say a second time that there is none.
+  if (!derived.ok()) config.set_backend("unknown");
   if (is_named_otherwise(model.entry)) config.set_name(model.entry.name);
-  ATOLL_RETURN_IF_ERROR(check_values(config, source));  // the directory's name came in
+  check_values(config, findings);  // the directory's name came in
   normalise(&config);
-  ATOLL_RETURN_IF_ERROR(validate(config, source));
+  validate_model(config, findings);
+  validate_instance_counts(config, settings.instances_max, findings);
   if (config.name() != model.entry.name) {
-    return source.invalid("name", "unexpected directory name '", model.entry.name, "' for model '",
-                          config.name(), "', directory name must equal model name");
+    findings.invalid("name", "unexpected directory name '", model.entry.name, "' for model '", config.name(),
+                     "', directory name must equal model name");
   }
-  if (strict) ATOLL_RETURN_IF_ERROR(validate_complete(config, source));
-  return serialize(config);
+  if (strict) validate_complete(config, findings);
+  if (derived.ok() && findings.list().empty()) return serialize(config);
+  if (log != nullptr) {
+    find_later_mistakes(config, strict, {settings.instances_max, settings.min_compute_capability}, findings);
+    const size_t told_by_failure = derived.ok() ? 1 : 0;
+    for (size_t i = told_by_failure; i < findings.list().size() && i < kToldMax; ++i) {
+      log->error("the configuration of model '", model.entry.name, "' has a further mistake: ",
+                 findings.list()[i].status.text());
+    }
+    if (findings.count() > kToldMax)
+      log->error("the configuration of model '", model.entry.name, "' has ", findings.count() - kToldMax,
+                 " more mistakes; atoll-config check lists them");
+  }
+  return derived.ok() ? findings.first() : std::move(derived);
 }
 
 Result<std::string> PbtxtModelConfigs::read(const RepositoryModel& model, bool strict) noexcept {
@@ -84,7 +112,7 @@ Result<std::string> PbtxtModelConfigs::read(const RepositoryModel& model, bool s
     if (log_ != nullptr) {
       for (const std::string& warning : parsed->warnings) log_->warning(warning, ", ignored");
     }
-    return complete(model, std::move(parsed).value(), strict);
+    return complete(model, std::move(parsed).value(), strict, log_);
   });
 }
 
@@ -95,7 +123,7 @@ Result<std::string> PbtxtModelConfigs::read_json(const RepositoryModel& model, s
     auto config = from_json(json);
     if (!config.ok()) return std::move(config).status();
     parsed.config = std::move(config).value();
-    return complete(model, std::move(parsed), strict);
+    return complete(model, std::move(parsed), strict, nullptr);
   });
 }
 

@@ -23,7 +23,7 @@ struct Settings {
 /// Status::text() is "<path>:<line>:<column>: field '<field>': <message>".
 class PbtxtModelConfigs final : public ModelConfigs {
  public:
-  /// \param log  gets ignored unknown fields; outlives this object; may be null.
+  /// \param log  gets ignored unknown fields, and the mistakes of a file after its first; outlives this object; may be null.
   PbtxtModelConfigs(Settings settings, Log* log) : settings_(settings), log_(log) {}
   /// What is read from now on is judged by these. [any]
   void follow(const Settings& settings) noexcept {
@@ -46,8 +46,8 @@ class PbtxtModelConfigs final : public ModelConfigs {
 
  private:
   Result<ParsedText> parse_file(const RepositoryModel& model, bool strict) const;
-  /// Derives, normalises and validates.
-  Result<std::string> complete(const RepositoryModel& model, ParsedText parsed, bool strict) const;
+  /// Derives, normalises and validates. \param log  gets the mistakes beside the one that the failure tells; may be null
+  Result<std::string> complete(const RepositoryModel& model, ParsedText parsed, bool strict, Log* log) const;
   Status validate(const inference::ModelConfig& config, const SourceMap& source) const;
 
   Settings settings() const noexcept {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "atoll/core/status.h"
 #include "configs/pbtxt/checks/findings.h"
@@ -18,6 +19,10 @@ void validate_model(const inference::ModelConfig& config, Findings& findings);
 /// Rules that hold once the configuration is complete: inputs and outputs, batch inputs and outputs, warm-up
 /// batches.
 void validate_complete(const inference::ModelConfig& config, Findings& findings);
+
+/// Whether a backend of that name may put other inputs and outputs in place of those that were written. Until it has been
+/// asked, a broken rule of validate_complete() is no mistake.
+bool may_replace_tensors(std::string_view backend);
 
 /// The first rule broken.
 Status validate_model(const inference::ModelConfig& config, const SourceMap& source);

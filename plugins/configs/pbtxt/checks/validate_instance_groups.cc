@@ -129,6 +129,20 @@ void validate_instance_groups(const ModelConfig& config, const GpuSet& usable_gp
   }
 }
 
+void validate_unsettled_groups(ModelConfig config, const GroupLimits& limits, Findings& findings) {
+  GpuSet gpus = {0};
+  for (auto& group : *config.mutable_instance_group()) {
+    // Counts out of range are told by validate_instance_counts().
+    group.set_count(std::clamp(group.count(), 0, static_cast<int32_t>(limits.instances_max)));
+    for (int32_t gpu : group.gpus()) {
+      if (gpu >= 0) gpus.insert(gpu);
+    }
+  }
+  const BackendTraits anywhere{.preferred_groups = {{InstanceKind::kAuto, 0, {}}}};
+  normalise_instance_groups(anywhere, gpus, &config);
+  validate_instance_groups(config, gpus, limits, findings);
+}
+
 Status validate_instance_groups(const ModelConfig& config, const GpuSet& usable_gpus,
                                 const GroupLimits& limits) {
   const SourceMap nowhere;

@@ -1,6 +1,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "configs/pbtxt/checks/validate.h"
 
@@ -111,6 +112,10 @@ void validate_complete(const ModelConfig& config, Findings& findings) {
   validate_tensors(config, findings);
   validate_batch_tensors(config, findings);
   validate_warmup_batches(config, findings);
+}
+
+bool may_replace_tensors(std::string_view backend) {
+  return backend == "python" || backend == "tensorrt" || backend == "openvino";
 }
 
 Status validate_model(const ModelConfig& config, const SourceMap& source) {
