@@ -95,8 +95,8 @@ Result<std::string> PbtxtModelConfigs::complete(const RepositoryModel& model, Pa
     find_later_mistakes(config, strict, {settings.instances_max, settings.min_compute_capability}, findings);
     const size_t told_by_failure = derived.ok() ? 1 : 0;
     for (size_t i = told_by_failure; i < findings.list().size() && i < kToldMax; ++i) {
-      log->error("the configuration of model '", model.entry.name, "' has a further mistake: ",
-                 findings.list()[i].status.text());
+      log->error("the configuration of model '", model.entry.name,
+                 "' has a further mistake: ", findings.list()[i].status.text());
     }
     if (findings.count() > kToldMax)
       log->error("the configuration of model '", model.entry.name, "' has ", findings.count() - kToldMax,

@@ -4,8 +4,26 @@
 #include <utility>
 #include <vector>
 
+#include "atoll/lib/near_name.h"
+
 namespace atl::models {
 namespace {
+
+/// The plugins that load models of formats of their own. Instances usually have their names.
+constexpr std::string_view kPlugins[] = {"cuda",   "identity", "llamacpp", "onnxruntime", "openvino",
+                                         "python", "pytorch",  "repeat",   "tensorflow"};
+
+/// What the operator can do: a name that was probably meant is no plugin's that the manifest lacks.
+std::string advice(const std::vector<ServiceInfo>& backends, std::string_view name) {
+  std::vector<std::string_view> known;
+  for (const ServiceInfo& info : backends) known.push_back(info.instance);
+  if (std::string enabled = lib::near_name(name, known); !enabled.empty()) return enabled;
+  const std::string_view meant = lib::nearest_name(name, kPlugins);
+  const std::string_view plugin = meant.empty() ? name : meant;
+  return cat(meant.empty() ? std::string(". A table of the manifest adds one")
+                           : cat(", did you mean '", meant, "'? A table of the manifest adds it"),
+             ": [plugin.", plugin, "] with use = \"backends/", plugin, "\"");
+}
 
 /// The reference text first, then what there is.
 Status no_backend(const std::vector<ServiceInfo>& backends, std::string_view name) {
@@ -16,8 +34,7 @@ Status no_backend(const std::vector<ServiceInfo>& backends, std::string_view nam
   return invalid_argument("unable to find backend library for backend '", name,
                           "', try specifying runtime on the model configuration. Enabled backends: ",
                           found.empty() ? std::string_view("none") : std::string_view(found),
-                          ". A table of the manifest adds one: [plugin.", name, "] with use = \"backends/",
-                          name, "\"");
+                          advice(backends, name));
 }
 
 /// With no service: nobody does. Errors: of the first who says why the model cannot be run.

@@ -45,6 +45,21 @@ TEST_F(BackendChoiceTest, WhoServesItAllTheSameLoadsIt) {
   bench_.end();
 }
 
+TEST_F(BackendChoiceTest, ANameThatIsNearOneOfABackendIsTakenForIt) {
+  test::FakeBackend python(bench_.host.clock());
+  publish("python", python);
+  bench_.put("enabled", R"(backend: "pyton")");
+  EXPECT_THAT(bench_.load_one("enabled").message(),
+              HasSubstr("Enabled backends: 'fake', 'python', did you mean 'python'?;"));
+  bench_.put("missing", R"(backend: "onnxruntme")");
+  EXPECT_THAT(
+      bench_.load_one("missing").message(),
+      HasSubstr(
+          "Enabled backends: 'fake', 'python', did you mean 'onnxruntime'? A table of the manifest adds "
+          "it: [plugin.onnxruntime] with use = \"backends/onnxruntime\""));
+  bench_.end();
+}
+
 TEST_F(BackendChoiceTest, AnInstanceOfTheNameIsAskedFirst) {
   publish("any", any_, 10);
   test::FakeBackend named(bench_.host.clock());

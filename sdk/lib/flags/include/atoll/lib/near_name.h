@@ -9,6 +9,11 @@
 
 namespace atl::lib {
 
+/// That of the known names which is near; empty: none is.
+inline std::string_view nearest_name(std::string_view name, std::span<const std::string_view> known) {
+  return runtime::nearest_word(name, known);
+}
+
 /// ", did you mean 'quota'?" if one of the known names is near; else empty.
 inline std::string near_name(std::string_view name, std::span<const std::string_view> known) {
   return runtime::suggestion(name, known);
