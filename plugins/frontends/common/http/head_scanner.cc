@@ -7,6 +7,12 @@
 #include "frontends/common/http/messages.h"
 
 namespace atl::frontends::http {
+namespace {
+
+/// The first byte of a connection whose client begins with TLS: the type of a record.
+constexpr unsigned char kTlsHandshake = 22;
+
+}  // namespace
 
 HeadScanner::Result HeadScanner::scan(std::string_view bytes) {
   while (position_ < bytes.size()) {
@@ -45,6 +51,10 @@ bool HeadScanner::check(unsigned char byte) {
     return false;
   }
   if (byte == '\r') return true;
+  if (position_ == 0 && byte == kTlsHandshake) {
+    refuse(400, "the client speaks TLS, and this port has no TLS: use http:// as scheme");
+    return false;
+  }
   if ((byte < 0x20 && byte != '\t') || byte == 0x7F) {
     refuse(400, cat("the request's head holds the control character ", static_cast<int>(byte)));
     return false;

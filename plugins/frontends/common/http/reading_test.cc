@@ -221,6 +221,13 @@ TEST(RequestReader, MemoryDoesNotGrowWithWhatWaits) {
   EXPECT_EQ(reader.received_bytes(), head.size() + taken);
 }
 
+TEST(RequestReader, TlsIsToldApartByTheFirstByteAlone) {
+  EXPECT_EQ(ReadRequests("\x16\x03\x01", 1).reader.refusal().text,
+            "the client speaks TLS, and this port has no TLS: use http:// as scheme");
+  EXPECT_EQ(ReadRequests("G\x16", 1).reader.refusal().text,
+            "the request's head holds the control character 22");
+}
+
 TEST(RequestReader, WhatIsNoRequest) {
   const std::pair<std::string, int> cases[] = {
       {"\n", 400},
