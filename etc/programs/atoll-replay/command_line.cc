@@ -4,7 +4,9 @@
 
 #include "atoll/core/host_port.h"
 #include "atoll/core/status.h"
+#include "atoll/lib/flag_suggestion.h"
 #include "atoll/lib/version.h"
+#include "atoll/runtime/escape.h"
 #include "replay_options.h"
 
 namespace atl::replay {
@@ -21,7 +23,9 @@ std::string_view without_scheme(std::string_view url) {
 
 /// Empty: it is fine.
 std::string check_address(const std::string& text) {
-  return HostPort::parse(without_scheme(text)) ? std::string() : "expected HOST:PORT or https://HOST:PORT";
+  return HostPort::parse(without_scheme(text))
+             ? std::string()
+             : cat("found '", text, "', expected HOST:PORT or https://HOST:PORT");
 }
 
 /// Errors: INVALID_ARGUMENT files of TLS without TLS.
@@ -37,7 +41,9 @@ Status read_url(ReplayOptions* options) {
 std::string check_header(const std::string& text) {
   const size_t colon = text.find(':');
   const bool is_line = std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20; });
-  return colon != std::string::npos && colon > 0 && is_line ? std::string() : "expected \"NAME: VALUE\"";
+  return colon != std::string::npos && colon > 0 && is_line
+             ? std::string()
+             : "expected \"NAME: VALUE\"";  // not what was found: it may be a secret
 }
 
 }  // namespace
@@ -87,13 +93,19 @@ bool read_command_line(std::vector<std::string> arguments, std::ostream& out, st
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 has it
   try {
     app.parse(std::move(arguments));
+  } catch (const CLI::Success& success) {
+    *exit_code = app.exit(success, out, err) == 0 ? kDone : kUsage;
+    return false;
   } catch (const CLI::ParseError& error) {
-    *exit_code = app.exit(error, out, err) == 0 ? kDone : kUsage;
+    std::string shown;
+    runtime::append_escaped(shown, cat(error.what(), lib::flag_suggestion(app)));
+    err << "atoll-replay: " << shown << " (see atoll-replay --help)\n";
+    *exit_code = kUsage;
     return false;
   }
   const Status status = read_url(options);
   if (!status.ok()) {
-    err << status.message() << '\n';
+    err << "atoll-replay: " << status.message() << '\n';
     *exit_code = kUsage;
   }
   return status.ok();

@@ -283,12 +283,14 @@ TEST(CommandLine, SaysWhatIsWrong) {
   int code = -1;
   EXPECT_THAT(read({"--help"}, &code), HasSubstr("--pace"));
   EXPECT_EQ(code, 0);
-  EXPECT_THAT(read({"file"}, &code), HasSubstr("--url is required"));
+  EXPECT_EQ(read({"file"}, &code), "atoll-replay: --url is required (see atoll-replay --help)\n");
   EXPECT_EQ(code, 2);
   EXPECT_THAT(read({"file", "--url", "a:1", "--header", "x"}, &code), HasSubstr("NAME: VALUE"));
   EXPECT_THAT(read({"file", "--url", "ftp://a:1"}, &code),
-              HasSubstr("expected HOST:PORT or https://HOST:PORT"));
-  EXPECT_THAT(read({"file", "--url", "a:1", "--ca-file", "x"}, &code), HasSubstr("--ca-file needs TLS"));
+              HasSubstr("atoll-replay: --url: found 'ftp://a:1', expected HOST:PORT or https://HOST:PORT"));
+  EXPECT_THAT(read({"file", "--url", "a:1", "--jsn"}, &code), HasSubstr(", did you mean '--json'?"));
+  EXPECT_THAT(read({"file", "--url", "a:1", "--ca-file", "x"}, &code),
+              testing::StartsWith("atoll-replay: --ca-file needs TLS"));
   EXPECT_EQ(code, 2);
   EXPECT_THAT(read({"file", "--url", "https://a:1", "--key", "x"}, &code),
               HasSubstr("--key requires --cert"));
