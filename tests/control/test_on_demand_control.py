@@ -202,7 +202,7 @@ def test_what_nobody_asks_for_is_unloaded_and_comes_back(repository):
 def test_a_pinned_model_that_fails_keeps_the_server_from_being_ready(repository, protocol):
     settings = (ON_DEMAND, option("pinned", ["broken", "plus"]), option("retry_after", "10ms"))
     with Server(repository, *settings) as server, Control(server.wait_active(), protocol) as control:
-        server.newest_line("start-up: 1 models loaded, 1 failed: broken")
+        server.newest_line("start-up: 1 model loaded, 1 failed: broken")
         server.newest_line("the server is not ready because of model 'broken': .*max_batchsize")
         assert control.client.is_server_live() and not control.client.is_server_ready()
         assert control.infer("plus", 1) == ("1", 2)

@@ -148,7 +148,7 @@ def test_log_flags(repository, tmp_path, flags, shown, hidden):
     (repository / "echo" / "01").mkdir()  # and a warning
     log = tmp_path / "server.log"
     with Launched(repository, "--log-format=ISO8601", f"--log-file={log}", *flags, grpc=False) as server:
-        wait_for_text(log, "1 models loaded, 1 failed: broken")
+        wait_for_text(log, "1 model loaded, 1 failed: broken")
     text = log.read_text()
     assert f"Z {shown} [" in text and f"Z {hidden} [" not in text
     assert server.lines == []

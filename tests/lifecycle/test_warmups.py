@@ -32,7 +32,7 @@ def test_warmups_that_are_never_answered_stop_no_other_load_and_are_named_at_the
     settings = ('plugin.models.warmup_timeout="1s"', f"atoll.worker_threads={THREADS}", 'atoll.drain_timeout="3s"')
     with pytest.raises(AssertionError, match="exit code 1;"), Server(repository, INTERPRETER, *settings) as server:
         server.wait_ready("z")
-        server.wait_for_line("start-up: 1 models loaded, 3 failed: a0, a1, a2")
+        server.wait_for_line("start-up: 1 model loaded, 3 failed: a0, a1, a2")
         for i in range(THREADS + 1):
             server.wait_logged(f"failed to load 'a{i}' version 1: Deadline exceeded: {LINE}")
         server.process.send_signal(signal.SIGTERM)

@@ -109,7 +109,7 @@ def test_one_that_is_told_to_end_while_models_load_opens_none(held, grpc_fronten
         server.wait_logged("draining for at most")
         gate.touch()
         assert server.process.wait(60) == 0
-        server.wait_logged("start-up: 1 models loaded")
+        server.wait_logged("start-up: 1 model loaded")
         assert "Started" not in server.log
 
 

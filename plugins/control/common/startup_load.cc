@@ -47,6 +47,7 @@ Status begin_startup_load(const StartupServices& services,
 }
 
 void log_startup(Log& log, const std::vector<ModelLoadResult>& results) {
+  const auto models = [](size_t count) { return cat(count, count == 1 ? " model" : " models"); };
   std::string failed;
   size_t failures = 0;
   for (const ModelLoadResult& result : results) {
@@ -54,9 +55,9 @@ void log_startup(Log& log, const std::vector<ModelLoadResult>& results) {
     failed += cat(failures++ == 0 ? ": " : ", ", result.model);
   }
   if (failures == 0) {
-    log.info("start-up: ", results.size(), " models loaded");
+    log.info("start-up: ", models(results.size()), " loaded");
   } else {
-    log.error("start-up: ", results.size() - failures, " models loaded, ", failures, " failed", failed);
+    log.error("start-up: ", models(results.size() - failures), " loaded, ", failures, " failed", failed);
   }
 }
 

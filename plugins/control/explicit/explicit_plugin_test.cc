@@ -124,7 +124,7 @@ TEST_F(ExplicitPluginTest, AModelThatFailsAtStartLeavesTheOthers) {
   ASSERT_TRUE(start().ok());
   host_.run_ready();
   EXPECT_TRUE(catalog_.startup_complete);
-  EXPECT_EQ(host_.log().count(LogLevel::kError, "1 models loaded, 1 failed: ghost"), 1u);
+  EXPECT_EQ(host_.log().count(LogLevel::kError, "1 model loaded, 1 failed: ghost"), 1u);
 }
 
 TEST_F(ExplicitPluginTest, CallsReachTheCatalogAsTheyAre) {

@@ -290,7 +290,7 @@ TEST_F(OnDemandTest, PinnedModelsAreLoadedAtStartAndTheCatalogKeepsTheirFailures
   start();
   EXPECT_EQ(calls(), (Calls{"load a", "load nobody"}));
   EXPECT_TRUE(catalog_.startup_complete);
-  EXPECT_TRUE(host_.log().contains("start-up: 1 models loaded, 1 failed: nobody"));
+  EXPECT_TRUE(host_.log().contains("start-up: 1 model loaded, 1 failed: nobody"));
 }
 
 TEST_F(OnDemandTest, TheRepositoryIsLookedAtAgain) {

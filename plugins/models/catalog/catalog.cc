@@ -238,10 +238,13 @@ void Catalog::set_startup_complete() noexcept {
   if (!strict_readiness_.load(std::memory_order_relaxed)) return;
   const Unready found = unready();
   if (found.models == 0) return;
+  // Of several versions each ends in ';'.
+  std::string_view reason = std::string_view(found.reason).substr(0, found.reason.find('\n'));
+  while (reason.ends_with(';')) reason.remove_suffix(1);
   const std::string more = found.models == 1 ? "" : cat(" (and ", found.models - 1, " more)");
-  host_.log().error("the server is not ready because of model '", found.model, "'", more, ": ",
-                    found.reason.substr(0, found.reason.find('\n')), "; correct or unload ",
-                    more.empty() ? "it" : "them", ", or set plugin.", host_.instance_name(),
+  host_.log().error("the server is not ready because of model '", found.model, "'", more, ": ", reason,
+                    "; correct or unload ", more.empty() ? "it" : "them", ", or set plugin.",
+                    host_.instance_name(),
                     ".strict_readiness = false, with which the other models are served as ready");
 }
 

@@ -336,6 +336,21 @@ TEST(Catalog, SaysInOneLineWhatKeepsItFromBeingReady) {
             1U);
 }
 
+TEST(Catalog, AReasonThatIsAListIsFollowedByOneSemicolon) {
+  CatalogBench bench;
+  bench.put("x", R"(backend: "nobody")");
+  bench.put("ensemble", R"(ensemble_scheduling { step { model_name: "x" model_version: -1 } })");
+  bench.load({"ensemble"});
+  bench.catalog().set_startup_complete();
+  std::string said;
+  for (const auto& record : bench.host.log().records()) {
+    if (record.message.starts_with("the server is not ready")) said = record.message;
+  }
+  EXPECT_THAT(said, testing::HasSubstr("is at UNAVAILABLE state"));
+  EXPECT_THAT(said, testing::HasSubstr("; correct or unload it"));
+  EXPECT_THAT(said, testing::Not(testing::HasSubstr(";;")));
+}
+
 TEST(Catalog, WhatIsOnItsWayTakesNothingFromReadiness) {
   CatalogBench bench;
   ModelCatalog& catalog = bench.catalog();

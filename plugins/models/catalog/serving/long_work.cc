@@ -19,7 +19,8 @@ bool is_due(int64_t since_ns, int64_t now_ns, int64_t& next_ns) {
 }
 
 std::string duration(int64_t since_ns, int64_t now_ns) {
-  return cat((now_ns - since_ns) / kNsPerSecond, " s");
+  const int64_t seconds = (now_ns - since_ns) / kNsPerSecond;
+  return seconds == 0 ? "less than 1 s" : cat(seconds, " s");
 }
 
 std::string in_brackets(const std::string& step) { return step.empty() ? "" : cat(" (", step, ")"); }

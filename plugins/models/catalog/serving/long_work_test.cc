@@ -59,6 +59,7 @@ TEST_F(LongWorkTest, TellsOfALoadAndWhereItIs) {
   {
     LongWork::Task task(&work_, &notes_, "loading", "model 'm' version 2");
     EXPECT_STREQ(notes_.note(), "loading model 'm' version 2");
+    EXPECT_EQ(work_.running(), std::vector<std::string>{"loading model 'm' version 2 for less than 1 s"});
     task.at("creating instance m_0_1");
     host_.run_for(11 * kNsPerSecond);
     EXPECT_EQ(work_.running(),

@@ -79,8 +79,11 @@ void MemoryReturn::give_back(uint64_t versions, uint64_t before_bytes) {
   const uint64_t after_bytes = calls_.resident();
   const uint64_t returned_bytes = before_bytes > after_bytes ? before_bytes - after_bytes : 0;
   host_.log().info("unloading ", versions, versions == 1 ? " version" : " versions", " gave back ",
-                   returned_bytes, " bytes (", size_text(returned_bytes), "): the process had ",
-                   size_text(before_bytes), " resident, and has ", size_text(after_bytes));
+                   returned_bytes == 0     ? "no memory"
+                   : returned_bytes < 1024 ? cat(returned_bytes, " bytes")
+                                           : cat(returned_bytes, " bytes (", size_text(returned_bytes), ")"),
+                   ": the process had ", size_text(before_bytes), " resident, and has ",
+                   size_text(after_bytes));
 }
 
 }  // namespace atl::models

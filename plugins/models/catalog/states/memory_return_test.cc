@@ -46,6 +46,19 @@ TEST_F(MemoryReturnTest, AnUnloadIsFollowedByOneReturnThatSaysHowMuch) {
   EXPECT_EQ(returns, 1u);
 }
 
+TEST_F(MemoryReturnTest, NothingAndFewBytesAreSaidOnce) {
+  memory_.version_ends();
+  resident += uint64_t{10} << 20;  // what is given back came since
+  memory_.version_ended();
+  host_.run_for(kNsPerSecond);
+  EXPECT_TRUE(host_.log().contains("unloading 1 version gave back no memory: the process had "));
+  memory_.version_ends();
+  resident += (uint64_t{10} << 20) - 512;
+  memory_.version_ended();
+  host_.run_for(kNsPerSecond);
+  EXPECT_TRUE(host_.log().contains("unloading 1 version gave back 512 bytes: the process had "));
+}
+
 TEST_F(MemoryReturnTest, ABurstIsOne) {
   for (int i = 0; i < 30; ++i) {
     unload();
