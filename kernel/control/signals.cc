@@ -27,8 +27,7 @@ void handle(int number) {
   if (number == SIGHUP) {
     reload_now.store(true);
   } else if (end_now.exchange(true)) {
-    runtime::await_pending_lines();
-    _exit(128 + number);
+    runtime::end_by_second_signal(number);
   } else {
     end_asked_ns.store(runtime::SystemClock().now_ns());
   }

@@ -23,8 +23,8 @@ Result<LibraryUse> open_library(const InstanceConfig& config, const std::vector<
 /// What keeps a plugin from being loaded, which may be several lines.
 void add_lines(const PlannedInstance& instance, const Status& failure,
                const std::vector<std::string>& folders, runtime::Problems& problems) {
-  const bool no_file = failure.code() == Code::kNotFound && instance.config.file.empty();
-  const std::string hint = no_file ? runtime::plugin_suggestion(instance.config.use, folders) : std::string();
+  const InstanceConfig& config = instance.config;
+  const std::string hint = runtime::plugin_hint(failure.code(), config.use, config.file, folders);
   problems.add_lines(instance.config.plugin_where, cat(instance.text(), ": "), cat(failure.text(), hint));
 }
 

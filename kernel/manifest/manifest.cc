@@ -85,7 +85,8 @@ InstanceConfig read_instance(const RawValue::Member& member, Problems& problems)
                           : use != nullptr ? use->value.where
                                            : member.where;
   instance.use = use == nullptr ? instance.name : values->get_string("use");
-  if (use == nullptr ? instance.file.empty() : !runtime::is_plugin_name(instance.use)) {
+  const bool is_text = use == nullptr || std::holds_alternative<std::string>(use->value.data);
+  if (is_text && (use == nullptr ? instance.file.empty() : !runtime::is_plugin_name(instance.use))) {
     instance.use.clear();
     problems.add(use == nullptr ? member.where : use->value.where, title, ".use: found ",
                  use == nullptr ? "nothing" : cat('\'', values->get_string("use"), '\''),

@@ -152,6 +152,7 @@ TEST_F(ManifestTest, SaysWhatIsWrong) {
        "m.toml:2:18: atoll.worker_threads: found float 1.5, expected integer, 1..64"},
       {"[atoll]\nplugin_path = [\"a\", {}]\n",
        "m.toml:2:21: atoll.plugin_path: found table, expected list of strings ([\"a\", \"b\"])"},
+      {"[plugin.a]\nuse = ['b/c']\n", "m.toml:2:7: plugin.a.use: found array, expected string"},
       {"[plugin.a]\n", "m.toml:1:1: plugin.a.use: found nothing, expected role/name (\"frontends/grpc\")"},
       {"[plugin.a]\nuse = \"b\"\n",
        "m.toml:2:7: plugin.a.use: found 'b', expected role/name (\"frontends/grpc\")"},
@@ -307,7 +308,7 @@ TEST_F(ManifestTest, OverridesThatDoNotFit) {
   constexpr std::string_view kKeyProblem = ", expected KEY=VALUE with a key such as plugin.grpc.address";
   const Case kCases[] = {
       {{"atoll.worker_threads", "x", "--set"},
-       "--set atoll.worker_threads: atoll.worker_threads: found string \"x\", expected integer, 1..64"},
+       "--set atoll.worker_threads: found string \"x\", expected integer, 1..64"},
       {{"atoll.worker_threads", "0", "ATOLL__ATOLL__WORKER_THREADS"},
        "ATOLL__ATOLL__WORKER_THREADS: atoll.worker_threads: found integer 0, expected integer, 1..64"},
       {{"atoll.worker_threads.x", "0", "--set"},
@@ -315,8 +316,8 @@ TEST_F(ManifestTest, OverridesThatDoNotFit) {
        "a key in"},
       {{"atol.x", "1", "--set"}, "--set atol.x: unknown key 'atol' at the top level, did you mean 'atoll'?"},
       {{"plugin.a.b", "1", "--set"},
-       "--set plugin.a.b: plugin.a.use: found nothing, expected role/name (\"frontends/grpc\")"},
-      {{"plugin", "1", "--set"}, "--set plugin: plugin: found integer 1, expected table [plugin]"},
+       "--set plugin.a.b: the manifest has no instance 'a'; a new one needs plugin.a.use"},
+      {{"plugin", "1", "--set"}, "--set plugin: found integer 1, expected table [plugin]"},
       {{"", "1", "ATOLL__"}, cat("ATOLL__: found key ''", kKeyProblem)},
       {{"a..b", "1", "--set"}, cat("--set a..b: found key 'a..b'", kKeyProblem)},
       {{"a.\"b", "1", "--set"}, cat("--set a.\"b: found key 'a.\"b'", kKeyProblem)},
@@ -327,6 +328,10 @@ TEST_F(ManifestTest, OverridesThatDoNotFit) {
        cat("--set log.file: found more than 1 MiB of text", kKeyProblem)},
   };
   for (const auto& c : kCases) EXPECT_EQ(problems("[atoll]\nworker_threads = 1\n", {c.item}), c.problem);
+  const std::string web = "[plugin.web]\nuse = 'frontends/http'\n";
+  EXPECT_EQ(problems(web, {{"plugin.wbe.address", "2", "--set"}}),
+            "--set plugin.wbe.address: the manifest has no instance 'wbe', did you mean 'web'?");
+  EXPECT_TRUE(read(web, {{"plugin.new.address", "x", "--set"}, {"plugin.new.use", "a/b", "--set"}}).ok());
 }
 
 TEST(OverridesFromEnvironmentTest, TakesItsOwnVariables) {

@@ -78,7 +78,8 @@ class Server {
     }
     publish(ServerStateChanged::State::kActive);
     kernel_.log().info("active: ", kernel_.lifecycle().instances().size(), " plugin instances in ",
-                       (kernel_.clock().now_ns() - begun_ns) / kNsPerMs, " ms");
+                       (kernel_.clock().now_ns() - begun_ns) / kNsPerMs, " ms",
+                       kernel_.lifecycle().instances().empty() ? ": nothing is served" : "");
     if (program() != nullptr) {
       kernel_.events().deliver();  // every plugin knows the services of the others before the program calls
       program()->active(kernel_);

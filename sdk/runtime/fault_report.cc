@@ -312,6 +312,16 @@ SignalStack::~SignalStack() {
   ::munmap(memory_, kSignalStackBytes);
 }
 
+void end_by_second_signal(int number) noexcept {
+  await_pending_lines();
+  Line line;
+  line.add("atoll: ended at once, without the rest of its work: ")
+      .add(number == SIGINT ? "SIGINT" : "SIGTERM")
+      .add(" came while the server was ending");
+  line.write();
+  _exit(128 + number);
+}
+
 void await_pending_lines() noexcept {
   const std::atomic<uint64_t>* lines = pending.load();
   for (int waited_ms = 0; lines != nullptr && lines->load() != 0 && waited_ms < kPendingMsMost;

@@ -124,9 +124,10 @@ TEST_F(ManifestCheckTest, OfSeveralOptionsTheOneThatIsWrittenIsThePlace) {
 
 TEST_F(ManifestCheckTest, WhatTheTableRefusedIsNotToldAgain) {
   add("a", {option("even", "3"), option("address", "8000")});
-  EXPECT_EQ(problems(),
-            "m:11:5: plugin.a.even: found integer 3, expected list of strings ([\"a\", \"b\"])\n"
-            "m:12:5: plugin.a.address: found integer 8000, expected string");
+  EXPECT_EQ(
+      problems(),
+      "m:11:5: plugin.a.even: found integer 3, expected list of strings ([\"a\", \"b\"])\n"
+      "m:12:5: plugin.a.address: found integer 8000, expected string (\"127.0.0.1:8000\": host and port)");
 }
 
 TEST_F(ManifestCheckTest, TwoThatListenAtOnePort) {

@@ -117,6 +117,8 @@ std::string range_text(const atoll_option_v1& row) {
 
 std::string expected_text(const atoll_option_v1& row) {
   if (row.choices != nullptr) return cat("one of ", row.choices);
+  if (row.type == ATOLL_OPTION_STRING && (row.flags & ATOLL_OPTION_LISTENS) != 0)
+    return "string (\"127.0.0.1:8000\": host and port)";
   std::string range = range_text(row);
   return cat(option_type_name(row.type), row.type < kTypes.size() ? kTypes[row.type].example : "",
              range.empty() ? "" : ", ", range);

@@ -29,6 +29,14 @@ const RawValue& culprit(uint32_t type, const RawValue& raw) {
   return raw;
 }
 
+/// ", at most 2562047h" for a duration that only is too long, where the option has no shorter limit; else empty.
+std::string_view limit_text(const atoll_option_v1& row, const std::string* text) {
+  if (text == nullptr || row.maximum != nullptr) return "";
+  if (row.type == ATOLL_OPTION_DURATION) return duration_limit_text(*text);
+  if (row.type == ATOLL_OPTION_BYTES) return bytes_limit_text(*text);
+  return "";
+}
+
 bool read_value(std::string_view section, const atoll_option_v1& row, const RawValue& raw, TypedValue& out,
                 Problems& problems) {
   auto value = typed_value(row.type, raw);
@@ -40,7 +48,7 @@ bool read_value(std::string_view section, const atoll_option_v1& row, const RawV
   const auto* text = std::get_if<std::string>(&raw.data);
   const std::string found = is_secret(row) ? "a value that is not shown" : found_text(wrong);
   problems.add(wrong.where, section, '.', row.key, ": found ", found, ", expected ", expected_text(row),
-               text == nullptr ? "" : suggestion(*text, choices_of(row)));
+               limit_text(row, text), text == nullptr ? "" : suggestion(*text, choices_of(row)));
   return false;
 }
 

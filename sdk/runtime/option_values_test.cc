@@ -16,6 +16,8 @@ constexpr atoll_option_v1 kTable[] = {
     {"mode", ATOLL_OPTION_STRING, 0, "fast", nullptr, nullptr, "fast|slow", "How."},
     {"rate", ATOLL_OPTION_STRING, ATOLL_OPTION_MOVED, nullptr, nullptr, nullptr, nullptr, "role/other"},
     {"paths", ATOLL_OPTION_STRING_LIST, ATOLL_OPTION_REQUIRED, nullptr, nullptr, nullptr, nullptr, "Which."},
+    {"wait", ATOLL_OPTION_DURATION, 0, "1s", nullptr, nullptr, nullptr, "How long."},
+    {"size", ATOLL_OPTION_BYTES, 0, "1", nullptr, "1GiB", nullptr, "How large."},
 };
 
 RawValue::Member member(std::string key, std::string_view literal) {
@@ -23,6 +25,10 @@ RawValue::Member member(std::string key, std::string_view literal) {
   EXPECT_TRUE(value.has_value()) << literal;
   value->where = {"m", 1, 9};
   return {std::move(key), {"m", 1, 1}, std::move(*value)};
+}
+
+RawValue::Member text(std::string key, std::string value) {
+  return {std::move(key), {"m", 1, 1}, RawValue{std::move(value), {"m", 1, 9}}};
 }
 
 std::string problems_of(const RawValue::Table& options) {
@@ -48,6 +54,11 @@ TEST(ReadOptionsTest, SaysWhatIsWrong) {
   auto paths = member("paths", "[]");
   EXPECT_EQ(problems_of({paths, member("count", "11")}),
             "m:1:9: plugin.a.count: found integer 11, expected integer, -2..10");
+  EXPECT_EQ(
+      problems_of({paths, text("wait", "99999999h")}),
+      "m:1:9: plugin.a.wait: found string \"99999999h\", expected duration (\"250ms\"), at most 2562047h");
+  EXPECT_EQ(problems_of({paths, text("size", "99999999TiB")}),
+            "m:1:9: plugin.a.size: found string \"99999999TiB\", expected bytes (\"64MiB\"), at most 1GiB");
   EXPECT_EQ(problems_of({paths, member("flg", "true")}),
             "m:1:1: unknown key 'flg' in [plugin.a], did you mean 'flag'?");
   EXPECT_EQ(problems_of({paths, member("enable", "true")}),

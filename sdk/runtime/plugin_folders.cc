@@ -13,6 +13,7 @@
 
 #include "atoll/abi/plugin.h"
 #include "atoll/core/file_descriptor.h"
+#include "atoll/core/option_table.h"
 #include "atoll/runtime/descriptor_check.h"
 #include "atoll/runtime/problems.h"
 #include "atoll/runtime/shared_object.h"
@@ -173,22 +174,68 @@ std::string plugin_suggestion(std::string_view name, std::span<const std::string
   return near.empty() ? "" : cat(", did you mean '", near, "/", own, "'?");
 }
 
+std::string plugin_hint(Code failure, std::string_view use, std::string_view file,
+                        std::span<const std::string> folders) {
+  if (file.empty()) return failure == Code::kNotFound ? plugin_suggestion(use, folders) : std::string();
+  if (file.ends_with(".so")) return "";
+  std::string hint = "; 'file' is the path of the plugin's shared object", own;
+  for (const std::string& folder : folders) {
+    const std::string path = cat(folder, "/", use, ".so");
+    std::error_code error;
+    if (!std::filesystem::exists(path, error)) continue;
+    for (const std::string& key : option_keys(path)) {
+      if (key.ends_with("_file")) own += cat(own.empty() ? ", did you mean '" : " or '", key, "'");
+    }
+    break;
+  }
+  return cat(hint, own, own.empty() ? "" : "?");
+}
+
+namespace {
+
+/// Of a table of the descriptor: its number of rows, and the address of the first; nothing: the file cannot be read.
+struct TableAt {
+  uint32_t count;
+  uint64_t rows;
+};
+
+std::optional<TableAt> table_of(const ElfImage& image, size_t count_offset, size_t rows_offset) {
+  const std::optional<uint64_t> descriptor = image.symbol(ATOLL_PLUGIN_SYMBOL);
+  const auto count = descriptor ? image.value<uint32_t>(*descriptor + count_offset) : std::nullopt;
+  if (!count || *count > kTableRowsMax ||
+      image.value<uint64_t>(*descriptor) != std::optional<uint64_t>(ATOLL_PLUGIN_MAGIC)) {
+    return std::nullopt;
+  }
+  return TableAt{*count, image.pointer(*descriptor + rows_offset)};
+}
+
+}  // namespace
+
+std::vector<std::string> option_keys(const std::string& path) {
+  if (!inspect_shared_object(path).ok()) return {};
+  const ElfImage image(path);
+  const auto table =
+      table_of(image, offsetof(atoll_plugin_v1_t, options_count), offsetof(atoll_plugin_v1_t, options));
+  std::vector<std::string> keys;
+  for (uint32_t i = 0; table && i < table->count; ++i) {
+    keys.push_back(image.text(
+        image.pointer(table->rows + i * sizeof(atoll_option_v1) + offsetof(atoll_option_v1, key))));
+    if (!option_detail::is_key(keys.back())) return {};
+  }
+  return keys;
+}
+
 Result<std::vector<std::string>> provided_interfaces(const std::string& path) {
   Result<FileIdentity> identity = inspect_shared_object(path);
   if (!identity.ok()) return std::move(identity).status();
   const ElfImage image(path);
-  const std::optional<uint64_t> descriptor = image.symbol(ATOLL_PLUGIN_SYMBOL);
-  const auto count = !descriptor
-                         ? std::nullopt
-                         : image.value<uint32_t>(*descriptor + offsetof(atoll_plugin_v1_t, provides_count));
-  if (!count || *count > kTableRowsMax ||
-      image.value<uint64_t>(*descriptor) != std::optional<uint64_t>(ATOLL_PLUGIN_MAGIC)) {
+  const auto table =
+      table_of(image, offsetof(atoll_plugin_v1_t, provides_count), offsetof(atoll_plugin_v1_t, provides));
+  if (!table)
     return make_status(Code::kFailedPrecondition, path, ": no descriptor of a plugin was found in it");
-  }
-  const uint64_t rows = image.pointer(*descriptor + offsetof(atoll_plugin_v1_t, provides));
   std::vector<std::string> ids;
-  for (uint32_t i = 0; i < *count; ++i) {
-    ids.push_back(image.text(image.pointer(rows + i * sizeof(atoll_provided_v1))));
+  for (uint32_t i = 0; i < table->count; ++i) {
+    ids.push_back(image.text(image.pointer(table->rows + i * sizeof(atoll_provided_v1))));
     if (!is_interface_id(ids.back()))
       return make_status(Code::kFailedPrecondition, path, ": its table of interfaces cannot be read");
   }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "atoll/core/quantity.h"
 #include "atoll/runtime/escape.h"
 
 namespace atl::runtime {
@@ -32,6 +33,13 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+/// Whether it is a number of any size with one of the units.
+bool has_form(std::string_view text, std::span<const quantity_detail::Unit> units) {
+  const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto is_unit = [&](const quantity_detail::Unit& unit) { return unit.name == text.substr(digits); };
+  return digits > 0 && std::any_of(units.begin(), units.end(), is_unit);
+}
+
 size_t common_start(std::string_view a, std::string_view b) {
   return static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
 }
@@ -42,11 +50,18 @@ std::string location_text(const SourceLocation& where) {
   return where.line == 0 ? where.file : cat(where.file, ':', where.line, ':', where.column);
 }
 
-void Problems::add_at(const SourceLocation& where, std::string_view text) {
+void Problems::add_at(const SourceLocation& where, std::string_view whole) {
+  std::string text(whole);
+  // "--set KEY: KEY: found ..." names the key once.
+  const std::string key = cat(where.file.substr(where.file.rfind(' ') + 1), ": ");
+  if (where.line == 0 && where.file.ends_with(' ' + key.substr(0, key.size() - 2)) &&
+      text.starts_with(cat(where.file, ": ", key))) {
+    text.erase(where.file.size() + 2, key.size());
+  }
   if (++count_ > kLinesMax) return;
   constexpr uint32_t kLast = std::numeric_limits<uint32_t>::max();
   Line& line = lines_.emplace_back(Line{where.line == 0 ? kLast : where.line, where.column, {}});
-  append_escaped(line.text, text.substr(0, kLineBytesMax));
+  append_escaped(line.text, std::string_view(text).substr(0, kLineBytesMax));
   if (text.size() > kLineBytesMax) line.text.append("...");
 }
 
@@ -90,6 +105,16 @@ std::string prefix_lines(std::string_view prefix, std::string_view lines) {
 std::string on_one_line(std::string lines) {
   for (size_t at = 0; (at = lines.find('\n', at)) != std::string::npos;) lines.replace(at, 1, "; ");
   return lines;
+}
+
+std::string_view duration_limit_text(std::string_view text) {
+  const bool is_too_long = !parse_duration_ns(text) && has_form(text, quantity_detail::kTimeUnits);
+  return is_too_long ? ", at most 2562047h" : "";
+}
+
+std::string_view bytes_limit_text(std::string_view text) {
+  const bool is_too_large = !parse_bytes(text) && has_form(text, quantity_detail::kByteUnits);
+  return is_too_large ? ", at most 16777215TiB" : "";
 }
 
 std::string_view nearest_word(std::string_view word, std::span<const std::string_view> known) {

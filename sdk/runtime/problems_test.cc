@@ -59,5 +59,24 @@ TEST(SuggestionTest, WhatWasCutShortAndWhatBeginsAlike) {
   EXPECT_EQ(suggestion("TYPE_FLOAT32", known), ", did you mean 'TYPE_FP32'?");
 }
 
+TEST(ProblemsTest, TheLimitIsToldOfQuantitiesThatAreTooLargeOnly) {
+  for (const char* text : {"2562048h", "9223372036854775808ns", "99999999999999999999s"})
+    EXPECT_EQ(duration_limit_text(text), ", at most 2562047h") << text;
+  for (const char* text : {"", "s", "5", "99999999999999999999", "-5s", "1.5s", "5d", "2562047h"})
+    EXPECT_EQ(duration_limit_text(text), "") << text;
+  for (const char* text : {"16777216TiB", "18446744073709551616", "99999999999999999999B"})
+    EXPECT_EQ(bytes_limit_text(text), ", at most 16777215TiB") << text;
+  for (const char* text : {"", "TiB", "-1", "1KB", "16777215TiB"})
+    EXPECT_EQ(bytes_limit_text(text), "") << text;
+}
+
+TEST(ProblemsTest, AnOverrideNamesItsKeyOnce) {
+  Problems problems;
+  problems.add({"--set a.b", 0, 0}, "a.b", ": found 1");
+  problems.add({"--set a.b", 0, 0}, "a.bc", ": found 1");
+  problems.add({"a.b", 0, 0}, "a.b", ": is a file");
+  EXPECT_EQ(problems.status().text(), "--set a.b: found 1\n--set a.b: a.bc: found 1\na.b: a.b: is a file");
+}
+
 }  // namespace
 }  // namespace atl::runtime

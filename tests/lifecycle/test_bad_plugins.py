@@ -50,6 +50,15 @@ def test_missing_file(tmp_path):
     one_file(tmp_path, f"{tmp_path}/none.so", exactly(f"cannot open {tmp_path}/none.so: No such file or directory"))
 
 
+def test_a_file_that_a_stranger_takes_for_the_plugins_own(tmp_path):
+    (tmp_path / "log").write_text("{}\n")
+    for name, why in (("none.log", "No such file or directory"), ("log", "file too short")):
+        file = tmp_path / name
+        refused(tmp_path, {"x": f'use = "telemetry/audit"\nfile = "{file}"'},
+                exactly("plugin 'x' (telemetry/audit): ") + f".*{exactly(why)}" +
+                exactly("; 'file' is the path of the plugin's shared object, did you mean 'audit_file'?"))
+
+
 def test_not_in_the_plugin_path(tmp_path):
     refused(tmp_path, {"x": 'use = "fixtures/nobody"'},
             exactly("plugin 'x' (fixtures/nobody): no file fixtures/nobody.so in the plugin path (" + str(PLUGINS)) + ".*\\)")

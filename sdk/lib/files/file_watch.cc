@@ -27,6 +27,7 @@ FileWatch::~FileWatch() {
 
 Status FileWatch::start(const std::string& thread_name) {
   seen_ = last_seen_ = marks();
+  at_start_ = seen_;
   ATOLL_RETURN_IF_ERROR(state_changed_.open(host_.events()));
   if (interval_ns_ == 0) return {};
   Result<SerialExecutorPtr> executor = host_.executors().create(thread_name, {});
@@ -34,6 +35,11 @@ Status FileWatch::start(const std::string& thread_name) {
   executor_ = std::move(executor).value();
   look_later(interval_ns_);
   return {};
+}
+
+void FileWatch::manifest_is_applied() noexcept {
+  const std::optional<std::string> at_start = std::exchange(at_start_, std::nullopt);
+  if (!at_start || marks() != *at_start) renew();
 }
 
 void FileWatch::renew() noexcept {

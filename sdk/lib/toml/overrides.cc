@@ -1,6 +1,7 @@
 #include "atoll/lib/overrides.h"
 
 #include <algorithm>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -25,6 +26,33 @@ std::vector<std::string> split_key(const std::string& key) {
   bool good = parts.size() <= kKeyPartsMax && std::holds_alternative<int64_t>(value->data) &&
               std::find(parts.begin(), parts.end(), "") == parts.end();
   return good ? parts : std::vector<std::string>();
+}
+
+std::vector<std::string_view> keys_of(const RawValue* table) {
+  std::vector<std::string_view> keys;
+  if (table == nullptr || table->table() == nullptr) return keys;
+  for (const RawValue::Member& member : *table->table()) keys.push_back(member.key);
+  return keys;
+}
+
+/// An instance that only overrides speak of, and none says which plugin it is, is a name that was misspelt: it is told, and
+/// taken out. \param known  names of the instances before
+void refuse_unknown_instances(std::span<const std::string> known, RawValue& root, Problems& problems) {
+  RawValue::Member* plugins = root.find("plugin");
+  if (plugins == nullptr || plugins->value.table() == nullptr) return;
+  const std::vector<std::string_view> names(known.begin(), known.end());
+  std::erase_if(*plugins->value.table(), [&](const RawValue::Member& instance) {
+    const std::vector<std::string_view> keys = keys_of(&instance.value);
+    const bool has_plugin = std::ranges::any_of(keys, [](auto key) { return key == "use" || key == "file"; });
+    if (instance.value.table() == nullptr || has_plugin ||
+        std::ranges::find(known, instance.key) != known.end()) {
+      return false;
+    }
+    const std::string near = runtime::suggestion(instance.key, names);
+    problems.add(instance.where, "the manifest has no instance '", instance.key, "'",
+                 near.empty() ? cat("; a new one needs plugin.", instance.key, ".use") : near);
+    return true;
+  });
 }
 
 void apply(const Override& item, RawValue& root, Problems& problems) {
@@ -59,7 +87,11 @@ void apply(const Override& item, RawValue& root, Problems& problems) {
 }  // namespace
 
 void apply_overrides(const std::vector<Override>& overrides, RawValue& root, Problems& problems) {
+  const RawValue::Member* plugins = root.find("plugin");
+  const std::vector<std::string_view> keys = keys_of(plugins == nullptr ? nullptr : &plugins->value);
+  const std::vector<std::string> known(keys.begin(), keys.end());
   for (const auto& item : overrides) apply(item, root, problems);
+  refuse_unknown_instances(known, root, problems);
 }
 
 std::vector<Override> overrides_from_environment(char** environment) {

@@ -7,6 +7,7 @@
 
 #include "atoll/core/quantity.h"
 #include "atoll/lib/cpu_list.h"
+#include "atoll/lib/quantity_limit.h"
 
 namespace atl::python {
 namespace {
@@ -31,7 +32,8 @@ class Parameters {
     const std::string* found = text(key);
     if (found == nullptr) return {};
     const std::optional<int64_t> value = parse_duration_ns(*found);
-    if (!value) return wrong(key, *found, "a duration such as 500ms or 30s");
+    if (!value)
+      return wrong(key, *found, cat("a duration such as 500ms or 30s", lib::duration_limit_text(*found)));
     value_ns = *value;
     return {};
   }
@@ -47,7 +49,8 @@ class Parameters {
     const std::string* found = text(key);
     if (found == nullptr) return {};
     const std::optional<uint64_t> wanted = parse_bytes(*found);
-    if (!wanted) return wrong(key, *found, "a size such as 512MiB, or a number");
+    if (!wanted)
+      return wrong(key, *found, cat("a size such as 512MiB, or a number", lib::bytes_limit_text(*found)));
     if (value != 0 && (*wanted == 0 || *wanted > value))
       return wrong(key, *found, cat("at most ", value, ", as the plugin's option says"));
     value = *wanted;

@@ -87,6 +87,10 @@ TEST(ModelSettings, BoundsOfThePluginStay) {
 TEST(ModelSettings, WrongOnesSaySo) {
   EXPECT_EQ(error_of({}, source_with({{"execute_timeout", "soon"}})),
             "model 'm': parameter 'execute_timeout' is 'soon', expected a duration such as 500ms or 30s");
+  EXPECT_EQ(
+      error_of({}, source_with({{"start_timeout", "99999999h"}})),
+      "model 'm': parameter 'start_timeout' is '99999999h', expected a duration such as 500ms or 30s, at most "
+      "2562047h");
   EXPECT_EQ(error_of({}, source_with({{"open_files", "-1"}})),
             "model 'm': parameter 'open_files' is '-1', expected a size such as 512MiB, or a number");
   EXPECT_EQ(error_of({}, source_with({{"cpu_cores", "a"}})),

@@ -16,6 +16,7 @@
 #include "atoll/core/text.h"
 #include "atoll/lib/checked_document.h"
 #include "atoll/lib/near_name.h"
+#include "atoll/lib/quantity_limit.h"
 #include "pools/leases/book/mistakes.h"
 
 namespace atl::pools {
@@ -73,7 +74,9 @@ Status read_duration(std::string_view field, const Value& value, int64_t* to_ns)
   constexpr std::string_view kExpected = "a text such as '90s', or a number of seconds";
   if (value.IsString()) {
     const std::optional<int64_t> parsed = parse_duration_ns(text_of(value));
-    if (!parsed) return invalid_argument(field, " is '", text_of(value), "', expected ", kExpected);
+    if (!parsed)
+      return invalid_argument(field, " is '", text_of(value), "', expected ", kExpected,
+                              lib::duration_limit_text(text_of(value)));
     *to_ns = *parsed;
     return {};
   }
@@ -100,7 +103,8 @@ Status read_bytes(std::string_view field, const Value& value, uint64_t* to) {
   const std::optional<uint64_t> parsed = parse_bytes(text_of(value));
   if (!parsed) {
     return invalid_argument(field, " is '", text_of(value),
-                            "', expected a text such as '4GiB', or a number of bytes");
+                            "', expected a text such as '4GiB', or a number of bytes",
+                            lib::bytes_limit_text(text_of(value)));
   }
   *to = *parsed;
   return {};

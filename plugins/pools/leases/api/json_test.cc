@@ -88,6 +88,9 @@ TEST(JsonRequests, WhatIsWrongIsNamed) {
             "models[1].name is null, expected a text");
   EXPECT_EQ(refused(read_lease(R"({"duration":"soon"})")),
             "duration is 'soon', expected a text such as '90s', or a number of seconds");
+  EXPECT_EQ(
+      refused(read_lease(R"({"duration":"99999999h"})")),
+      "duration is '99999999h', expected a text such as '90s', or a number of seconds, at most 2562047h");
   EXPECT_EQ(refused(read_lease(R"({"duration":-1})")),
             "duration is -1, expected seconds from 0 to 9223372036");
   EXPECT_EQ(refused(read_lease(R"({"duration":1e300})")),

@@ -75,6 +75,10 @@ class SignalStack {
   void* memory_ = nullptr;
 };
 
+/// Ends the process with the status 128 + `number`, as a signal that comes while the server ends asks for, and says so in a
+/// line. Async-signal-safe.
+[[noreturn]] void end_by_second_signal(int number) noexcept;
+
 /// Waits a moment until no line is pending. Async-signal-safe.
 void await_pending_lines() noexcept;
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,10 +37,12 @@ class FileWatch {
   struct OnServerState {
     FileWatch& watch;
     void operator()(const ServerStateChanged& event) const noexcept {
-      if (event.state == ServerStateChanged::State::kActive) watch.renew();
+      if (event.state == ServerStateChanged::State::kActive) watch.manifest_is_applied();
     }
   };
 
+  /// The first time that is the one which has started this plugin: what was read then is not read again.
+  void manifest_is_applied() noexcept;
   void renew() noexcept;
   /// Where the files are and when they were written; links are followed.
   std::string marks() const;
@@ -50,9 +53,10 @@ class FileWatch {
   const std::vector<std::string> paths_;
   const int64_t interval_ns_;
   const std::function<void()> changed_;
-  std::mutex mutex_;       ///< of renew()
-  std::string seen_;       ///< the marks of what was read
-  std::string last_seen_;  ///< of the last look
+  std::mutex mutex_;                     ///< of renew()
+  std::optional<std::string> at_start_;  ///< the marks of start(), until a manifest was applied [control]
+  std::string seen_;                     ///< the marks of what was read
+  std::string last_seen_;                ///< of the last look
   Subscription<ServerStateChanged, OnServerState> state_changed_{OnServerState{*this}};
   SerialExecutorPtr executor_;  ///< looks
 };
