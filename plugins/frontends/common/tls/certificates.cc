@@ -15,6 +15,15 @@ std::string digest_of(const TlsFiles& files) {
   return {reinterpret_cast<char*>(digest), size};
 }
 
+Result<TlsContext> context_of(const TlsSetup& setup, TlsFiles files) {
+  return TlsContext::make({.server_cert = std::move(files.server_cert),
+                           .server_key = std::move(files.server_key),
+                           .root_cert = std::move(files.root_cert),
+                           .mutual = setup.files.mutual,
+                           .require_client_cert = setup.files.require_client_cert},
+                          setup.protocol, setup.rules);
+}
+
 }  // namespace
 
 Result<TlsContext> read_certificates(const TlsSetup& setup, std::string* digest) {
@@ -22,12 +31,7 @@ Result<TlsContext> read_certificates(const TlsSetup& setup, std::string* digest)
   Result<TlsFiles> files = read_tls_files(setup.files);
   if (!files.ok()) return std::move(files).status();
   *digest = digest_of(files.value());
-  Result<TlsContext> context = TlsContext::make({.server_cert = std::move(files->server_cert),
-                                                 .server_key = std::move(files->server_key),
-                                                 .root_cert = std::move(files->root_cert),
-                                                 .mutual = setup.files.mutual,
-                                                 .require_client_cert = setup.files.require_client_cert},
-                                                setup.protocol, setup.rules);
+  Result<TlsContext> context = context_of(setup, std::move(files).value());
   if (context.ok()) return context;
   return unusable_tls_files(setup.who, setup.address, setup.files, context.status().message());
 }
@@ -72,13 +76,19 @@ Status Certificates::start() {
 void Certificates::renew() noexcept {
   const std::lock_guard lock(mutex_);
   if (listener_ == nullptr) return;  // nothing could be read at the start
-  std::string digest;
-  Result<TlsContext> context = read_certificates(setup_, &digest);
+  constexpr std::string_view kNotTaken = "the TLS files are not taken, those read before go on serving: ";
+  Result<TlsFiles> files = read_tls_files(setup_.files);
+  if (!files.ok()) return host_.log().error(kNotTaken, files.status().message());
+  std::string digest = digest_of(files.value());
+  Result<TlsContext> context = context_of(setup_, std::move(files).value());
   if (context.ok() && digest == digest_) return;
-  const std::string why = context.ok() ? context->time_problem() : std::string(context.status().message());
-  if (!why.empty()) {
-    return host_.log().error("the TLS files are not taken, those read before go on serving: ", why);
+  if (!context.ok()) {
+    return host_.log().error(
+        kNotTaken, context.status().message(), " (server_cert '", setup_.files.server_cert, "', server_key '",
+        setup_.files.server_key, "'",
+        setup_.files.root_cert.empty() ? "" : cat(", root_cert '", setup_.files.root_cert, "'"), ")");
   }
+  if (const std::string why = context->time_problem(); !why.empty()) return host_.log().error(kNotTaken, why);
   const std::string certificate = context->certificate_text();
   listener_->renew(std::move(context).value());
   digest_ = std::move(digest);

@@ -133,6 +133,35 @@ TEST_F(CertificatesTest, AKeyThatComesLaterThanItsCertificateIsWaitedFor) {
   EXPECT_EQ(records_with(kNotTaken), 0u);
 }
 
+TEST_F(CertificatesTest, AKeyThatDoesNotFitIsToldFirst) {
+  install(TestCertificate("one"));
+  open();
+  write("server.crt", TestCertificate("two").cert());
+  pass(60);
+  EXPECT_EQ(served(), "one");
+  EXPECT_EQ(records_with(cat(kNotTaken,
+                             "server_key: it is not the certificate's: key values mismatch (server_cert '",
+                             path("server.crt"), "', server_key '", path("server.key"), "')")),
+            1u)
+      << host_.log().records().back().message;
+}
+
+TEST_F(CertificatesTest, WhatTheStartHasReadIsNotReadAgainWhenItIsActive) {
+  install(TestCertificate("one"));
+  open();
+  write("server.key", "no key");
+  const auto become_active = [this] {
+    ServerStateChanged event;
+    event.state = ServerStateChanged::State::kActive;
+    host_.events().publish(event);
+    host_.events().deliver();
+  };
+  become_active();
+  EXPECT_EQ(records_with(kNotTaken), 1u) << "it has changed meanwhile";
+  become_active();
+  EXPECT_EQ(records_with(kNotTaken), 2u) << "every later manifest has the files read";
+}
+
 TEST_F(CertificatesTest, WithoutAnIntervalNobodyLooks) {
   setup_.rules.poll_interval_ns = 0;
   install(TestCertificate("one"));
