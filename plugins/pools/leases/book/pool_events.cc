@@ -9,7 +9,8 @@ PoolEvent event_of(PoolEvent::Kind kind, const Lease& lease, std::string_view re
   event.kind = kind;
   event.pool = lease.record.definition.pool;
   event.lease = lease.id();
-  event.instance = lease.record.instance;
+  if (kind != PoolEvent::Kind::kLeaseRefused)
+    event.instance = lease.record.instance;  // that one has no place
   event.quota = lease.record.definition.quota;
   event.reason = reason;
   event.code = code;

@@ -36,6 +36,7 @@ TEST_F(PoolManagerTest, LeasesFillInstancesAndMoreAreStarted) {
       "RESOURCE_EXHAUSTED: pool 'p' has no instance with 8 free: i0 free 0, i1 free 8 (in use, and the lease's "
       "backends are not known); at maximum 2");
   EXPECT_EQ(count("lease.refused"), 2u);
+  EXPECT_EQ(count("lease.refused on an instance"), 0u);
 }
 
 TEST_F(PoolManagerTest, TwoThatNeedANewInstanceShareIt) {

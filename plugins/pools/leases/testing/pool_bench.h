@@ -214,6 +214,8 @@ class PoolBench : private PoolEvents, private LeaseUse {
   std::string make_id() { return cat("id-", ++made_); }
   void happened(const PoolEvent& event) override {
     events.emplace_back(pool_event_name(event.kind));
+    if (event.kind == PoolEvent::Kind::kLeaseRefused && event.instance)
+      events.emplace_back("lease.refused on an instance");
     if (watcher != nullptr) watcher->happened(event);
   }
   std::optional<int64_t> last_use_ns(std::string_view lease) const override {
