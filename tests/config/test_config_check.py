@@ -147,11 +147,22 @@ def test_complete_configurations_on_demand(repository):
     (["/no/such"], "atoll-config: /no/such: No such file or directory\n"),
     ([os.devnull], f"atoll-config: {os.devnull}: expected a model repository, a model's directory or its configuration\n"),
     ([], "atoll-config: PATH is required (see atoll-config --help)\n"),
-    (["--colour", "/tmp"], "atoll-config: The following argument was not expected: --colour (see atoll-config --help)\n")])
+    (["--colour", "/tmp"], "atoll-config: The following argument was not expected: --colour (see atoll-config --help)\n"),
+    (["--jsn", "/tmp"], "atoll-config: The following argument was not expected: --jsn, did you mean '--json'? (see atoll-config --help)\n")])
 def test_what_can_not_be_read_is_exit_code_2(arguments, complaint):
     checked = check(*arguments)
     assert checked.returncode == 2
     assert complaint in checked.stderr
+
+
+@pytest.mark.parametrize("arguments, complaint", [
+    (["chek", "/tmp"], "there is no command 'chek' of atoll-config, did you mean 'check'?; there are check, import"),
+    ([], "atoll-config: a command is missing, one of check, import"),
+    (["import"], "atoll-config import: a command is missing, one of tfserving, ovms"),
+    (["import", "ovm", "x"], "there is no command 'ovm' of atoll-config import, did you mean 'ovms'?; there are tfserving, ovms")])
+def test_a_command_that_there_is_not(arguments, complaint):
+    done = subprocess.run([TOOL, *arguments], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"atoll-config: {complaint} (see atoll-config --help)\n")
 
 
 def test_a_path_that_can_not_be_read_does_not_hide_the_others(repository):

@@ -2,14 +2,18 @@
 // atoll-config import tfserving|ovms FILE OUT: a repository and a manifest from the configuration of another server.
 // Exit code: 0 no errors, 1 some, 2 a path cannot be read, or the command line is wrong.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "atoll/lib/flag_suggestion.h"
 #include "atoll/lib/version.h"
 #include "atoll/runtime/escape.h"
+#include "atoll/runtime/problems.h"
 #include "check_path.h"
 #include "import/write_import.h"
 #include "report.h"
@@ -133,6 +137,41 @@ CLI::App* add_import(CLI::App& import, const std::string& name, const std::strin
   return command;
 }
 
+/// What CLI11 does not say of a command that there is not, or of none.
+std::string command_problem(const CLI::App& app, std::span<char* const> words) {
+  const CLI::App* at = &app;
+  std::string path = app.get_name();
+  for (const char* word : words) {
+    std::vector<std::string> names;
+    std::string all;
+    for (const CLI::App* one : at->get_subcommands({})) {
+      names.push_back(one->get_name());
+      all += cat(all.empty() ? "" : ", ", std::string_view(names.back()));
+    }
+    if (names.empty() || *word == '-') return "";
+    if (const auto found = std::ranges::find(names, word); found != names.end()) {
+      at = at->get_subcommand(*found);
+      path += cat(' ', word);
+      continue;
+    }
+    const std::vector<std::string_view> known(names.begin(), names.end());
+    return cat("there is no command '", word, "' of ", path, runtime::suggestion(word, known), "; there are ",
+               all);
+  }
+  std::string all;
+  for (const CLI::App* one : at->get_subcommands({}))
+    all += cat(all.empty() ? "" : ", ", std::string_view(one->get_name()));
+  return all.empty() ? "" : cat(path, ": a command is missing, one of ", all);
+}
+
+/// ", did you mean '--json'?" for a flag that the given command does not have; or empty.
+std::string near_flag(const CLI::App& app) {
+  for (const CLI::App* command : app.get_subcommands()) {
+    if (std::string near = near_flag(*command); !near.empty()) return near;
+  }
+  return lib::flag_suggestion(app);
+}
+
 int run(int argc, char** argv) {
   Arguments arguments;
   ImportArguments imported;
@@ -169,7 +208,9 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::Error& error) {
-    complain(cat(error.what(), " (see atoll-config --help)"));
+    const std::string problem = command_problem(app, std::span(argv + 1, argv + argc));
+    complain(
+        cat(problem.empty() ? cat(error.what(), near_flag(app)) : problem, " (see atoll-config --help)"));
     return kUnreadable;
   }
   if (serving->parsed()) return import_models(&read_serving_models, std::move(imported));
