@@ -34,6 +34,19 @@ def test_a_model_that_does_not_start_says_why(serve, body, text):
     assert server.finalize() == 0
 
 
+def test_a_module_that_a_link_left_behind_is_told(serve, tmp_path):
+    server = serve("", initialize=False)
+    (tmp_path / "loose").mkdir()
+    (tmp_path / "loose" / "helper.py").write_text("X = 5")
+    (tmp_path / "loose" / "model.py").write_text("import helper")
+    os.unlink(server.folder / "1/model.py")
+    (server.folder / "1/model.py").symlink_to(tmp_path / "loose" / "model.py")
+    assert server.initialize()["error"] == (
+        "ModuleNotFoundError: No module named 'helper'; helper.py lies beside the file that model.py is a link to, and is not in the "
+        "model's version folder: serve a repository whose folder MODEL/1 has both")
+    assert [log["line"] for log in server.logs] == [0] and server.logs[0]["file"] == "", "the traceback says the place"
+
+
 def test_a_missing_file_is_named(serve):
     server = serve("", initialize=False)
     os.unlink(server.folder / "1/model.py")

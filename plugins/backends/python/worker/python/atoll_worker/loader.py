@@ -23,6 +23,17 @@ def import_contract():
         sys.path.append(folder)
 
 
+def left_behind(module_path, name):
+    """What to do about a module that lies beside the file that the model's file is a link to; empty: there is none."""
+    folder, own = (os.path.dirname(path(module_path)) for path in (os.path.realpath, os.path.abspath))
+    top = (name or "").partition(".")[0]
+    for beside in (f"{top}.py", top):
+        if top and os.path.exists(os.path.join(folder, beside)) and not os.path.exists(os.path.join(own, beside)):
+            return (f"; {beside} lies beside the file that {os.path.basename(module_path)} is a link to, and is not in the model's version "
+                    f"folder: serve a repository whose folder MODEL/1 has both")
+    return ""
+
+
 def import_model(module_path, module_name, paths):
     """The module of the file, as `paths` (appended to sys.path) and the name's package let it import what lies beside it."""
     if not os.path.isfile(module_path):

@@ -10,7 +10,7 @@ INFO, WARNING, ERROR, VERBOSE = range(4)
 
 
 def send(level, message, file, line):
-    """To the server's log; to stderr where there is no server."""
+    """To the server's log; to stderr where there is no server. file: empty where the message says the place itself, as a traceback does"""
     current = session.current
     if current is None:
         print(message, file=sys.stderr)
@@ -25,7 +25,7 @@ def log_failure(what, error):
     """An exception that nobody else gets to see, with its traceback. Raises nothing."""
     text = f"{what}:\n{traceback_text(error)}"
     try:
-        send(ERROR, text, __file__, 0)
+        send(ERROR, text, "", 0)
     except Exception:
         print(text, file=sys.stderr)
 

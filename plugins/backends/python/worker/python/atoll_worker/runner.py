@@ -82,9 +82,9 @@ class Runner:
 
     def _log(self, error):
         if isinstance(error, _Refused):
-            logger.send(logger.ERROR, self._failure(str(error)), __file__, 0)
+            logger.send(logger.ERROR, self._failure(str(error)), "", 0)
         else:
-            logger.send(logger.ERROR, f"execute() of '{self._session.instance_name}' failed:\n{traceback_text(error)}", __file__, 0)
+            logger.send(logger.ERROR, f"execute() of '{self._session.instance_name}' failed:\n{traceback_text(error)}", "", 0)
 
     # --- coroutines ---
 

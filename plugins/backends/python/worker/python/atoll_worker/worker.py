@@ -55,6 +55,7 @@ class Worker:
         self._session = session.current = session.Session(link)
         self._session.calls = Calls(link)
         self._model = None
+        self._module_path = ""
         self._runner = None
 
     def run(self):
@@ -87,6 +88,7 @@ class Worker:
         from . import loader  # late, as NumPy is: the process is there sooner
         self._session.model_name = content["model_name"]
         self._session.model_directory = content["model_directory"]
+        self._module_path = content["module_path"]
         loader.import_contract()
         return loader.import_model(content["module_path"], content["module_name"], content["paths"])
 
@@ -122,7 +124,7 @@ class Worker:
         self._session.can_call = True
         if WHY_NOT:
             logger.send(logger.WARNING, f"{sys.executable} does not load Atoll's module, a slower one in Python takes its place: "
-                        f"{WHY_NOT}", __file__, 0)
+                        f"{WHY_NOT}", "", 0)
         try:
             module = self._load(content)
             self._model = module.TritonPythonModel()
@@ -146,11 +148,13 @@ class Worker:
     def _failure(self, hook, error):
         if isinstance(error, _BareError):
             return str(error)
-        logger.send(logger.ERROR, f"{hook} of model '{self._session.model_name}' failed:\n{traceback_text(error)}", __file__, 0)
+        logger.send(logger.ERROR, f"{hook} of model '{self._session.model_name}' failed:\n{traceback_text(error)}", "", 0)
         text = exception_text(error)
         if isinstance(error, ModuleNotFoundError):
-            text += (f"; the model runs in {sys.executable}: the model's parameter PYTHON_EXECUTABLE or EXECUTION_ENV_PATH, or the "
-                     "option 'interpreter' of backends/python, chooses another Python")
+            from . import loader
+            text += loader.left_behind(self._module_path, error.name) or (
+                f"; the model runs in {sys.executable}: the model's parameter PYTHON_EXECUTABLE or EXECUTION_ENV_PATH, or the "
+                "option 'interpreter' of backends/python, chooses another Python")
         return text
 
     def _finalize(self):
