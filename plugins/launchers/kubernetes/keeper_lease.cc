@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <ctime>
 #include <utility>
 
 #include "atoll/core/text.h"
+#include "atoll/lib/rfc3339.h"
 #include "launchers/kubernetes/api_refusal.h"
 #include "launchers/kubernetes/keeper_name.h"
 #include "launchers/kubernetes/pod_names.h"
@@ -19,17 +19,6 @@ constexpr int64_t kHeldNs = KeeperLease::kDurationNs * 2 / 3;
 constexpr int64_t kRenewNs = KeeperLease::kDurationNs / 3;
 constexpr int64_t kRetryNs = 2 * kNsPerSecond;
 constexpr int64_t kLongestS = 3'600, kTransitionsMax = 1'000'000'000;
-
-/// As the cluster writes points in time.
-std::string micro_time(int64_t wall_ns) {
-  const time_t seconds = wall_ns / kNsPerSecond;
-  tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  std::array<char, 64> text{};
-  const size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
-  const std::string micros = cat(wall_ns % kNsPerSecond / kNsPerUs);
-  return cat(std::string_view(text.data(), size), ".", std::string(6 - micros.size(), '0'), micros, "Z");
-}
 
 std::string holder_of(const Json& lease) { return text_at(lease, {"spec", "holderIdentity"}); }
 
@@ -104,7 +93,7 @@ void KeeperLease::asked(Result<HttpAnswer> answer) {
 }
 
 Json KeeperLease::own_spec(const Json& before) const {
-  const std::string now = micro_time(clock_.wall_ns());
+  const std::string now = write_rfc3339(clock_.wall_ns(), SecondDigits::kMicroseconds);
   Json spec = before.is_object() ? before : Json::object();
   if (text_at(spec, {"holderIdentity"}) != holder_) {
     spec["acquireTime"] = now;

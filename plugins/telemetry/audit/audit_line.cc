@@ -4,11 +4,10 @@
 #include <rapidjson/writer.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <ctime>
 
 #include "atoll/core/clock.h"
 #include "atoll/lib/json_writer.h"
+#include "atoll/lib/rfc3339.h"
 
 namespace atl::audit {
 namespace {
@@ -19,17 +18,6 @@ constexpr std::string_view kRedacted = "[redacted]";
 
 using Buffer = rapidjson::StringBuffer;
 using Writer = rapidjson::Writer<Buffer>;
-
-std::string time_text(int64_t wall_ns) {
-  const std::time_t seconds = wall_ns / kNsPerSecond;
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  char text[64];
-  std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", parts.tm_year + 1900,
-                parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
-                static_cast<int>(wall_ns % kNsPerSecond / kNsPerMs));
-  return text;
-}
 
 bool is_token_byte(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
@@ -83,7 +71,7 @@ std::string audit_line(const AuditedCall& call, int64_t wall_ns) {
   if (!method.empty()) method += ' ';
   method += call.path;
   write_object(writer, [&] {
-    write_member(writer, "time", std::string_view(time_text(wall_ns)));
+    write_member(writer, "time", std::string_view(write_rfc3339(wall_ns, SecondDigits::kMilliseconds)));
     write_member(writer, "decision", std::string_view(is_denied ? "denied" : "allowed"));
     write_member(writer, "protocol", std::string_view(is_http ? "http" : "grpc"));
     const auto text = [&](std::string_view name, std::string_view value) {
@@ -111,7 +99,7 @@ std::string dropped_line(uint64_t count, int64_t wall_ns) {
   Buffer buffer;
   Writer writer(buffer);
   write_object(writer, [&] {
-    write_member(writer, "time", std::string_view(time_text(wall_ns)));
+    write_member(writer, "time", std::string_view(write_rfc3339(wall_ns, SecondDigits::kMilliseconds)));
     write_member(writer, "dropped", count);
   });
   return line_of(buffer);

@@ -5,6 +5,16 @@
 namespace atl {
 namespace {
 
+TEST(Rfc3339, WritesTheDigitsThatAreAskedFor) {
+  EXPECT_EQ(write_rfc3339(0, SecondDigits::kMilliseconds), "1970-01-01T00:00:00.000Z");
+  EXPECT_EQ(write_rfc3339(-1, SecondDigits::kMicroseconds), "1970-01-01T00:00:00.000000Z");
+  EXPECT_EQ(write_rfc3339(1'763'921'100'003'999'999, SecondDigits::kMilliseconds),
+            "2025-11-23T18:05:00.003Z");
+  EXPECT_EQ(write_rfc3339(1'763'921'100'003'999'999, SecondDigits::kMicroseconds),
+            "2025-11-23T18:05:00.003999Z");
+  EXPECT_EQ(write_rfc3339(INT64_MAX, SecondDigits::kMilliseconds), "2262-04-11T23:47:16.854Z");
+}
+
 TEST(Rfc3339, TimesOfAllZones) {
   EXPECT_EQ(read_rfc3339("1970-01-01T00:00:00Z"), 0);
   EXPECT_EQ(read_rfc3339("2024-02-29T12:00:00Z"), 1'709'208'000);

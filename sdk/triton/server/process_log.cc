@@ -3,12 +3,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <ctime>
 
 #include "atoll/core/clock.h"
 #include "atoll/core/text.h"
+#include "atoll/lib/rfc3339.h"
 
 namespace atl::triton {
 namespace {
@@ -59,17 +58,6 @@ class CallbackReceiver final : public LogReceiver {
  private:
   const LogCallback callback_;
 };
-
-std::string time_now() {
-  timespec now;
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  tm utc;
-  ::gmtime_r(&now.tv_sec, &utc);
-  std::array<char, 64> text;
-  const size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &utc);
-  std::snprintf(text.data() + length, text.size() - length, ".%06ldZ", now.tv_nsec / kNsPerUs);
-  return text.data();
-}
 
 }  // namespace
 
@@ -127,7 +115,11 @@ bool ProcessLog::shows(LogLevel level) const {
 
 void ProcessLog::write(LogLevel level, std::string_view text) const {
   const std::string file = choices().file.value_or("");
-  const std::string line = cat(time_now(), " ", level_name(level), " ", text, "\n");
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const int64_t now_ns = now.tv_sec * kNsPerSecond + now.tv_nsec;
+  const std::string line =
+      cat(write_rfc3339(now_ns, SecondDigits::kMicroseconds), " ", level_name(level), " ", text, "\n");
   const int opened =
       file.empty() ? -1 : ::open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
   // In one piece, so that lines of several threads do not mix; what cannot be written is lost.

@@ -1,12 +1,11 @@
 #include "pools/leases/api/json_answers.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <ctime>
 #include <map>
 #include <set>
 
 #include "atoll/lib/json_writer.h"
+#include "atoll/lib/rfc3339.h"
 
 namespace atl::pools {
 namespace {
@@ -96,8 +95,8 @@ void write_lease(CheckedWriter& json, const PoolBook& book, const Lease& lease) 
   write_member(json, "quota", record.definition.quota);
   write_member(json, "instance", instance == nullptr ? std::string() : name_of_instance(instance->number()));
   write_address(json, instance);
-  write_member(json, "created_at", rfc3339(record.created_wall_ns));
-  write_member(json, "expires_at", rfc3339(record.expires_wall_ns));
+  write_member(json, "created_at", write_rfc3339(record.created_wall_ns, SecondDigits::kMilliseconds));
+  write_member(json, "expires_at", write_rfc3339(record.expires_wall_ns, SecondDigits::kMilliseconds));
   if (!record.reason.empty()) write_member(json, "reason", record.reason);
   write_use(json, book.leases.observed(lease));
   size_t index = 0;
@@ -116,18 +115,6 @@ void write_name(CheckedWriter& json, std::string_view name, std::string_view lea
 }
 
 }  // namespace
-
-std::string rfc3339(int64_t wall_ns) {
-  constexpr int64_t kLastSecond = 253'402'300'799;  // of the year 9999
-  const int64_t wall_ms = std::clamp<int64_t>(wall_ns / kNsPerMs, 0, kLastSecond * 1000 + 999);
-  const std::time_t seconds = wall_ms / 1000;
-  std::tm parts = {};
-  ::gmtime_r(&seconds, &parts);
-  char text[64];
-  const size_t size = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-  std::snprintf(text + size, sizeof text - size, ".%03dZ", static_cast<int>(wall_ms % 1000));
-  return text;
-}
 
 std::string pool_json(const Pool& pool, std::string_view owner) {
   return object_json([&](CheckedWriter& json) { write_pool(json, pool, owner); });

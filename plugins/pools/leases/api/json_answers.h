@@ -11,9 +11,6 @@
 
 namespace atl::pools {
 
-/// "2026-11-23T18:05:00.123Z"; of times beyond the year 9999 its end. \param wall_ns  since 1970, not before
-std::string rfc3339(int64_t wall_ns);
-
 // What is the caller's alone is shown for an owner; empty: nobody, as callers are not known.
 
 /// {definition, state, instances: [{name, state, used, free, backends, leases, address}]}, with the owner's leases

@@ -1,12 +1,35 @@
 /// Points in time as RFC 3339 writes them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <ctime>
 #include <optional>
+#include <string>
 #include <string_view>
 
+#include "atoll/core/clock.h"
+
 namespace atl {
+
+/// How many digits of a second's fraction a text has.
+enum class SecondDigits { kMilliseconds = 3, kMicroseconds = 6 };
+
+/// "2027-01-31T12:00:00.250Z" for nanoseconds since 1970, cut to the digits asked for. A time before 1970 is written as 1970's first
+/// moment.
+inline std::string write_rfc3339(int64_t wall_ns, SecondDigits digits) {
+  wall_ns = std::max<int64_t>(wall_ns, 0);
+  const std::time_t seconds = wall_ns / kNsPerSecond;
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  char text[40];
+  const size_t size = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+  const int64_t unit_ns = digits == SecondDigits::kMilliseconds ? kNsPerMs : kNsPerUs;
+  std::snprintf(text + size, sizeof text - size, ".%0*dZ", static_cast<int>(digits),
+                static_cast<int>(wall_ns % kNsPerSecond / unit_ns));
+  return text;
+}
 
 /// The seconds since 1970 that "2027-01-31T12:00:00Z" or "2027-01-31T12:00:00.5+01:00" stand for, without the fraction. Years from
 /// 1970 to 9999. Nothing: the text is no such time.
