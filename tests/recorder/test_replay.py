@@ -2,6 +2,7 @@
 
 import http.server
 import json
+import os
 import signal
 import struct
 import subprocess
@@ -18,8 +19,10 @@ TIMEOUT_S = 120
 HOUR_NS = 3_600_000_000_000
 
 
-def run(*arguments):
-    return subprocess.run([str(REPLAY), *map(str, arguments)], capture_output=True, text=True, timeout=TIMEOUT_S)
+def run(*arguments, token=None):
+    """token: in the environment"""
+    environment = {**os.environ, "ATOLL_TOKEN": token} if token else None
+    return subprocess.run([str(REPLAY), *map(str, arguments)], capture_output=True, text=True, timeout=TIMEOUT_S, env=environment)
 
 
 def replay(server, file, protocol, *arguments):
@@ -214,6 +217,16 @@ def test_any_server_of_the_protocol(world, plain, tmp_path):
     assert path == "/v2/models/add/infer" and headers["Authorization"] == "Bearer x" and len(tensors) == 16
     assert body["parameters"] == {"binary_data_output": True, "count": 3, "mood": "good", "priority": 2, "timeout": 5_000_000}
     assert body["inputs"] == [{"name": "INPUT0", "datatype": "FP32", "shape": [4], "parameters": {"binary_data_size": 16}}]
+
+
+def test_tokens_are_sent_and_stand_in_no_output(world, plain, tmp_path):
+    file = only_add(world[1], tmp_path / "traffic")
+    (tmp_path / "token").write_text("atk_file_secret\n")
+    for sent, arguments in (("atk_env_secret", []), ("atk_file_secret", ["--token-file", tmp_path / "token"])):
+        plain.seen.clear()
+        done = run(file, "--url", f"127.0.0.1:{plain.server_port}", "--latest", *arguments, token="atk_env_secret")
+        assert done.returncode == 0 and "secret" not in done.stdout + done.stderr, done
+        assert {headers["Authorization"] for _, headers, _, _ in plain.seen} == {f"Bearer {sent}"}
 
 
 def test_pace(world, plain, tmp_path):

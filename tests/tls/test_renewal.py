@@ -13,7 +13,7 @@ from support.tls import FRONTENDS, Endpoint, is_live, wait_ready
 from support.waiting import eventually
 
 
-CONNECTIONS = 200
+CONNECTIONS = 1000
 CALLERS = 4
 POLL = tuple(f'plugin.{plugin}.ssl_poll_interval="100ms"' for plugin in FRONTENDS)
 
@@ -86,7 +86,7 @@ class Callers:
             thread.join()
 
 
-def test_two_hundred_connections_lose_nothing(serve, volume, pki):
+def test_a_thousand_connections_lose_nothing(serve, volume, pki):
     with serve(*POLL, files=volume.folder) as server, contextlib.ExitStack() as stack:
         http = wait_ready(server, pki)
         metrics, grpc = Endpoint(server.metrics_address, pki), Endpoint(server.address, pki)

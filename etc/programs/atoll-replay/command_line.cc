@@ -1,9 +1,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
+#include <fstream>
 #include <limits>
+#include <utility>
 
 #include "atoll/core/host_port.h"
 #include "atoll/core/status.h"
+#include "atoll/core/text.h"
 #include "atoll/lib/flag_suggestion.h"
 #include "atoll/lib/version.h"
 #include "atoll/runtime/escape.h"
@@ -44,6 +48,35 @@ std::string check_header(const std::string& text) {
   return colon != std::string::npos && colon > 0 && is_line
              ? std::string()
              : "expected \"NAME: VALUE\"";  // not what was found: it may be a secret
+}
+
+bool is_credential(const std::string& header) {
+  constexpr std::string_view kName = "authorization";
+  std::string name = header.substr(0, header.find(':'));
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name == kName;
+}
+
+/// A token must not stand on the command line, which every user of the machine can see.
+/// Errors: INVALID_ARGUMENT the file cannot be read or has no token, there are two credentials, or it is no token.
+Status read_token(const std::string& file, ReplayOptions* options) {
+  std::string token = std::exchange(options->token, {});
+  const bool has_header = std::ranges::any_of(options->headers, is_credential);
+  if (!file.empty()) {
+    if (has_header) return invalid_argument("--token-file and --header Authorization: only one can be sent");
+    token.clear();
+    std::ifstream from(file);
+    std::getline(from, token);
+    if (token.empty()) return invalid_argument("--token-file ", file, ": it cannot be read, or has no token");
+  }
+  if (has_header) return {};
+  while (!token.empty() && (token.back() == '\r' || token.back() == ' ' || token.back() == '\n'))
+    token.pop_back();
+  if (!std::ranges::all_of(token, [](unsigned char c) { return c > 0x20 && c < 0x7F; }))
+    return invalid_argument("the token has characters that no token can have");
+  if (!token.empty()) options->headers.push_back(cat("Authorization: Bearer ", token));
+  return {};
 }
 
 }  // namespace
@@ -89,6 +122,9 @@ bool read_command_line(std::vector<std::string> arguments, std::ostream& out, st
   app.add_option("--header", options->headers, "A header to send along, as \"NAME: VALUE\", such as a key")
       ->check(check_header)
       ->allow_extra_args(false);
+  std::string token_file;
+  app.add_option("--token-file", token_file,
+                 "File with a token that is sent along as a credential; else ATOLL_TOKEN of the environment");
   app.add_flag("--json", options->json, "Print one JSON object");
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 has it
   try {
@@ -103,7 +139,8 @@ bool read_command_line(std::vector<std::string> arguments, std::ostream& out, st
     *exit_code = kUsage;
     return false;
   }
-  const Status status = read_url(options);
+  Status status = read_url(options);
+  if (status.ok()) status = read_token(token_file, options);
   if (!status.ok()) {
     err << "atoll-replay: " << status.message() << '\n';
     *exit_code = kUsage;

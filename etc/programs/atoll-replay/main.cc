@@ -1,6 +1,7 @@
 // atoll-replay: plays recorded requests against a server.
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -66,6 +67,7 @@ int replay(const ReplayOptions& options) {
 
 int main(int argc, char** argv) {
   ReplayOptions options;
+  if (const char* token = std::getenv("ATOLL_TOKEN"); token != nullptr) options.token = token;
   int exit_code = 0;
   if (!read_command_line(std::vector<std::string>(argv + 1, argv + argc), std::cout, std::cerr, &options,
                          &exit_code))

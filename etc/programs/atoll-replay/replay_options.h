@@ -30,9 +30,12 @@ struct ReplayOptions {
   int64_t timeout_s = 60;
   int64_t in_flight_max = 1000;
   std::vector<std::string> headers;
+  std::string
+      token;  ///< before the command line is read: that of the environment (ATOLL_TOKEN); not in a header: empty
   ReplayTls tls;
 };
 
+/// A token becomes a header, unless there is a header of credentials already.
 /// \returns whether there is something to be done; if not, *exit_code is set, and what is to be said was said
 bool read_command_line(std::vector<std::string> arguments, std::ostream& out, std::ostream& err,
                        ReplayOptions* options, int* exit_code);

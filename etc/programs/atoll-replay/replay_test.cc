@@ -311,5 +311,33 @@ TEST(CommandLine, SaysWhatIsWrong) {
   EXPECT_EQ(options.protocol, "http");
 }
 
+TEST(CommandLine, ATokenComesFromAFileOrTheEnvironment) {
+  const std::string file = testing::TempDir() + "replay_token";
+  std::ofstream(file) << "atk_file\n";
+  const auto read = [](std::vector<std::string> more, std::string token, std::string* said = nullptr) {
+    ReplayOptions options;
+    options.token = std::move(token);
+    std::vector<std::string> arguments{"a", "--url", "h:1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    std::ostringstream out;
+    int code = -1;
+    EXPECT_EQ(read_command_line(std::move(arguments), out, out, &options, &code), said == nullptr)
+        << out.str();
+    if (said != nullptr) *said = out.str();
+    return options.headers;
+  };
+  EXPECT_THAT(read({}, ""), ElementsAre());
+  EXPECT_THAT(read({}, "atk_env"), ElementsAre("Authorization: Bearer atk_env"));
+  EXPECT_THAT(read({"--token-file", file}, "atk_env"), ElementsAre("Authorization: Bearer atk_file"));
+  EXPECT_THAT(read({"--header", "authorization: Basic x"}, "atk_env"), ElementsAre("authorization: Basic x"));
+  std::string said;
+  read({"--token-file", file, "--header", "Authorization: Basic x"}, "", &said);
+  EXPECT_THAT(said, HasSubstr("only one can be sent"));
+  read({"--token-file", file + "_none"}, "", &said);
+  EXPECT_THAT(said, HasSubstr("it cannot be read, or has no token"));
+  read({}, "a secret", &said);
+  EXPECT_THAT(said, testing::AllOf(HasSubstr("no token can have"), testing::Not(HasSubstr("secret"))));
+}
+
 }  // namespace
 }  // namespace atl::replay

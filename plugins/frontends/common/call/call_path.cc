@@ -1,5 +1,8 @@
 #include "frontends/common/call/call_path.h"
 
+#include <string>
+
+#include "atoll/request/owned_sequence.h"
 #include "atoll/request/owner.h"
 #include "frontends/common/access/hidden_model.h"
 
@@ -64,9 +67,11 @@ bool CallPath::hand_over(Status read) noexcept {
 Status CallPath::find_sequence() noexcept {
   const Request& request = context_.request;
   const bool goes_on = !request.sequence.empty() && (request.sequence_flags & kSequenceStart) == 0;
-  if (goes_on && context_.model->has_sequence(request.sequence)) return {};
   if (goes_on) {
-    if (ModelRef other = catalog_->finishing(wanted_name_, wanted_version_, request.sequence)) {
+    std::string memory;
+    const SequenceId wanted = qualified_id(request.sequence, context_.regions.owner(), memory);
+    if (context_.model->has_sequence(wanted)) return {};
+    if (ModelRef other = catalog_->finishing(wanted_name_, wanted_version_, wanted)) {
       context_.move_to(std::move(other));
       return {};
     }

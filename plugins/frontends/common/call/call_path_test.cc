@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "atoll/request/owned_sequence.h"
 #include "atoll/testing/fake_catalog.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/fake_model_demand.h"
@@ -44,6 +45,7 @@ class NotingCall final : private CallSteps, private ResponseReceiver {
   bool is_large = false;
   SequenceId sequence;  ///< what the request says when it is read
   uint32_t sequence_flags = 0;
+  std::string owner;
   int came_back = 0;
 
  private:
@@ -57,6 +59,7 @@ class NotingCall final : private CallSteps, private ResponseReceiver {
     steps.push_back("parse " + infer_.model->info().name);
     infer_.request.sequence = sequence;
     infer_.request.sequence_flags = sequence_flags;
+    if (!owner.empty()) infer_.regions.set_owner(owner);
     if (is_large) return path.read_elsewhere(work_);
     ATOLL_RETURN_IF_ERROR(std::move(parsed));
     return true;
@@ -149,6 +152,24 @@ TEST_F(CallTest, ASequenceIsFinishedByTheVersionThatItBeganOn) {
   EXPECT_EQ(send(3), (Steps{"parse m", "head", "infer new", "response"})) << "which says what is wrong";
   EXPECT_EQ(send(0), (Steps{"parse m", "head", "infer new", "response"}));
   EXPECT_EQ(old.references(), 0);
+}
+
+TEST_F(CallTest, ASequenceOfAnotherOwnerDoesNotKeepARequestFromTheVersionThatHasItsOwn) {
+  const auto keeps = [](std::string_view owner) {
+    return [owner](const SequenceId& qualified) {
+      const OwnedSequence asked = owned_sequence(qualified);
+      return asked.owner == owner && asked.id.number == 7;
+    };
+  };
+  add("infer old").keeps_sequence = keeps("blue");
+  model_ = &add("infer new");
+  model_->keeps_sequence = keeps("red");
+  call_.owner = "blue";
+  EXPECT_EQ(send(7), (Steps{"parse m", "head", "infer old", "response"}));
+  call_.owner = "red";
+  EXPECT_EQ(send(7), (Steps{"parse m", "head", "infer new", "response"}));
+  call_.owner = "green";
+  EXPECT_EQ(send(7), (Steps{"parse m", "head", "infer new", "response"})) << "which says what is wrong";
 }
 
 TEST_F(CallTest, AModelThatIsUnloadedFinishesItsSequences) {

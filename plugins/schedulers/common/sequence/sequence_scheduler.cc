@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "atoll/request/owned_sequence.h"
 #include "schedulers/common/scheduler_messages.h"
 
 namespace atl::schedulers {
@@ -92,7 +93,7 @@ Sequence* SequenceScheduler::add_to_sequence(Request& request, int64_t now_ns) {
   if (settings_.iterative && request.sequence.empty()) {
     // One that a client has given may be open, and 0 is none.
     do request.sequence.number = next_id_++;
-    while (request.sequence.number == 0 || table_.is_open(request.sequence));
+    while (request.sequence.number == 0 || table_.is_anybodys(request.sequence));
     request.sequence_flags |= kSequenceStart;
   }
   const uint64_t open_before = table_.open();
@@ -430,7 +431,7 @@ uint64_t SequenceScheduler::open_sequences() const noexcept {
 
 bool SequenceScheduler::has_sequence(const SequenceId& id) const noexcept {
   std::lock_guard lock(mutex_);
-  return table_.is_open(id);
+  return table_.is_open(owned_sequence(id));
 }
 
 void SequenceScheduler::end_sequences() noexcept {

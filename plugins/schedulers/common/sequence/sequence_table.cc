@@ -76,7 +76,7 @@ void SequenceList::remove(Sequence& sequence) noexcept {
 
 // --- SequenceTable ---
 
-size_t SequenceTable::IdHash::operator()(const OwnedId& id) const noexcept {
+size_t SequenceTable::IdHash::operator()(const OwnedSequence& id) const noexcept {
   const uint64_t begin = id.owner.empty() ? seed : mix_text(seed, id.owner);
   return id.id.text.empty() ? mix(id.id.number ^ begin) : mix_text(begin, id.id.text);
 }
@@ -102,12 +102,12 @@ SequenceTable::~SequenceTable() {
   }
 }
 
-Sequence* SequenceTable::find(const OwnedId& id) const noexcept {
+Sequence* SequenceTable::find(const OwnedSequence& id) const noexcept {
   const auto found = ids_.open.find(id);
   return found == ids_.open.end() ? nullptr : const_cast<Sequence*>(&*found);
 }
 
-bool SequenceTable::is_open(const SequenceId& id) const noexcept {
+bool SequenceTable::is_anybodys(const SequenceId& id) const noexcept {
   return find({id, {}}) != nullptr || (!ids_.owned.empty() && ids_.owned.contains(id_key(id)));
 }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "atoll/request/owned_sequence.h"
 #include "schedulers/common/batch/deadline_heap.h"
 #include "schedulers/common/batch/request_queue.h"
 #include "schedulers/common/state/implicit_state.h"
@@ -144,8 +145,10 @@ class SequenceTable {
   /// Who has the slot; null: nobody.
   Sequence* at(const SequenceSlot& slot) const noexcept;
 
-  /// Whether requests without the START flag are taken for it, of nobody or of any owner.
-  bool is_open(const SequenceId& id) const noexcept;
+  /// Whether requests of this owner without the START flag are taken for it.
+  bool is_open(const OwnedSequence& id) const noexcept { return find(id) != nullptr; }
+  /// The same of nobody or of any owner.
+  bool is_anybodys(const SequenceId& id) const noexcept;
   uint64_t open() const noexcept { return open_; }  ///< in slots and in the backlog
   uint64_t slots_in_use() const noexcept { return open_ - backlog_.size(); }
   uint64_t backlog_size() const noexcept { return backlog_.size(); }
@@ -158,21 +161,19 @@ class SequenceTable {
   uint64_t waiting_in_backlog() const noexcept;
 
  private:
-  struct OwnedId {
-    SequenceId id;
-    std::string_view owner;
-  };
   struct IdOf {
-    using type = OwnedId;
-    OwnedId operator()(const Sequence& sequence) const noexcept { return {sequence.id(), sequence.owner()}; }
+    using type = OwnedSequence;
+    OwnedSequence operator()(const Sequence& sequence) const noexcept {
+      return {sequence.id(), sequence.owner()};
+    }
   };
   /// Ids come from clients: they are mixed with a number that these do not know, so that none can fill one bucket.
   struct IdHash {
     uint64_t seed;
-    size_t operator()(const OwnedId& id) const noexcept;
+    size_t operator()(const OwnedSequence& id) const noexcept;
   };
   struct SameId {
-    bool operator()(const OwnedId& a, const OwnedId& b) const noexcept {
+    bool operator()(const OwnedSequence& a, const OwnedSequence& b) const noexcept {
       return a.id.text == b.id.text && (!a.id.text.empty() || a.id.number == b.id.number) &&
              a.owner == b.owner;
     }
@@ -191,7 +192,7 @@ class SequenceTable {
     std::map<std::string, uint64_t> owned;  ///< how many of them have an owner, by what id_key() says
   };
 
-  Sequence* find(const OwnedId& id) const noexcept;
+  Sequence* find(const OwnedSequence& id) const noexcept;
   Sequence& begin(const Request& request, int64_t now_ns);
   void add_id(Sequence& sequence);
   void close(Sequence& sequence) noexcept;

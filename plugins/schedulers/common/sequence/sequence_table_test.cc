@@ -99,7 +99,7 @@ TEST_F(SequenceTableTest, AnIdIsItsOwners) {
   EXPECT_EQ(add_of("other", "a", 0, 0), nobody);
 }
 
-TEST_F(SequenceTableTest, AnIdIsOpenWhoeverHasIt) {
+TEST_F(SequenceTableTest, AnIdIsOpenToItsOwnerOnly) {
   make(1, 4);
   Request& request = requests_.emplace_back();
   request.sequence.text = "s";
@@ -108,12 +108,37 @@ TEST_F(SequenceTableTest, AnIdIsOpenWhoeverHasIt) {
   request.call_flags = kCallerIsKnown;
   Sequence* const sequence = table_->add(request, now_ns_);
   ASSERT_NE(sequence, nullptr);
-  EXPECT_TRUE(table_->is_open({0, "s"}));
-  EXPECT_FALSE(table_->is_open({0, "t"}));
+  EXPECT_TRUE(table_->is_open({{0, "s"}, "a"}));
+  EXPECT_FALSE(table_->is_open({{0, "t"}, "a"}));
+  EXPECT_FALSE(table_->is_open({{0, "s"}, "b"}));
+  EXPECT_FALSE(table_->is_open({{0, "s"}, {}}));
+  EXPECT_TRUE(table_->is_anybodys({0, "s"}));
+  EXPECT_FALSE(table_->is_anybodys({0, "t"}));
   RequestQueue waiting;
   table_->end(*sequence, now_ns_, waiting);
-  EXPECT_FALSE(table_->is_open({0, "s"}));
+  EXPECT_FALSE(table_->is_open({{0, "s"}, "a"}));
+  EXPECT_FALSE(table_->is_anybodys({0, "s"}));
   EXPECT_EQ(table_->open(), 0u);
+}
+
+TEST(OwnedSequence, IsTakenApartAsItWasPutTogether) {
+  for (const SequenceId& id :
+       {SequenceId{7, {}}, SequenceId{~uint64_t{0}, {}}, SequenceId{0, "7"}, SequenceId{0, "bluered"}}) {
+    for (const std::string_view owner : {"", "blue", "bluered"}) {
+      std::string memory;
+      const OwnedSequence again = owned_sequence(qualified_id(id, owner, memory));
+      EXPECT_EQ(again.owner, owner);
+      EXPECT_EQ(again.id.number, id.number);
+      EXPECT_EQ(again.id.text, id.text);
+    }
+  }
+  std::string memory;
+  EXPECT_TRUE(qualified_id({}, "blue", memory).empty());
+  // What nobody has put together is the id of nobody that it is.
+  for (const SequenceId& odd : {SequenceId{200, "short"}, SequenceId{8, "blue"}, SequenceId{8, "blue123"}}) {
+    EXPECT_EQ(owned_sequence(odd).owner, "");
+    EXPECT_EQ(owned_sequence(odd).id.text, odd.text);
+  }
 }
 
 TEST_F(SequenceTableTest, WhoIsNotOpenMustStart) {

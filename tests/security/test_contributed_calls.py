@@ -1,0 +1,60 @@
+"""Calls of the console and of the platforms' protocols, by who calls. Those of the console are read from its source, so that a new one
+is tested before anybody thinks of it."""
+
+import re
+
+import pytest
+from support.every_call import ask, http_routes, wrong_of
+from support.server import ROOT
+
+CONSOLE = (ROOT / "plugins/frontends/console/console_routes.cc").read_text()
+PAGE = "console.page"
+PATHS = dict(re.findall(r'constexpr std::string_view (k\w+) = "(/v2/console/[\w/]+)";', CONSOLE))
+
+
+def console_calls():
+    """[(method, path, category)] of its two tables"""
+    tables = [re.search(rf"kC?{name}\[\] = \{{(.*?)\}};", CONSOLE, re.S).group(1) for name in ("alls", "Acts")]
+    found = [(method, PATHS[name], category) for table, method, category in zip(tables, ("GET", "POST"), ("console.read", "console.act"), strict=True)
+             for name in re.findall(r"k\w+", table)]
+    assert len(found) > 14 and {path for _, path, _ in found} == set(PATHS.values())
+    return sorted(found)
+
+
+CALLS = [*console_calls(), ("GET", "/console/", PAGE), ("POST", "/invocations", "inference"), ("POST", "/predict", "inference"),
+         ("GET", "/models", "model-repository"), ("POST", "/models/any/invoke", "inference")]
+
+
+@pytest.fixture(scope="module")
+def tokens(keys):
+    names = ("console.read", "console.act", PAGE, "inference", "model-repository", "statistics", "metadata")
+    return {name: keys.add(f"only-{name.replace('.', '-')}", name) for name in names} | {"all": keys.add("everything", "*")}
+
+
+@pytest.fixture(scope="module")
+def server(serve, tokens):
+    with serve('plugin.console.use="frontends/console"', 'plugin.sagemaker.use="frontends/sagemaker"',
+               'plugin.sagemaker.multi_model=true', 'plugin.vertex.use="frontends/vertex_ai"', 'plugin.vertex.default_model="any"') as running:
+        running.wait_active().wait_logged("successfully loaded 'any'")
+        yield running
+
+
+@pytest.mark.parametrize("method, path, category", CALLS)
+def test_call(server, tokens, method, path, category):
+    call = server.http_address, method, path
+    assert ask(*call)[0] == 401
+    for wrong in ("something", wrong_of(tokens["all"])):
+        assert ask(*call, wrong)[0] in (401, 429)
+    assert ask(*call, tokens["statistics"])[0] == 403
+    for right in (tokens["all"], tokens[category]):
+        assert ask(*call, right)[0] not in (401, 403, 429), ask(*call, right)
+
+
+@pytest.mark.parametrize("path, category", sorted({(path, category) for _, path, category, is_probe in http_routes()
+                                                   if path.startswith("/v2") and not is_probe}))
+def test_a_redirect_of_vertex_ai_needs_the_permission_of_where_it_goes(server, tokens, path, category):
+    status, _, text = ask(server.http_address, "POST", "/predict", tokens["inference"], headers={"x-vertex-ai-triton-redirect": path[1:]})
+    if category == "inference":
+        assert status not in (401, 403), (status, text)
+    else:
+        assert status in (403, 404, 405), (status, text)
