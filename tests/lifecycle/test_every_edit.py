@@ -138,10 +138,19 @@ class TritonPythonModel:
             self.admin.load_model("brought", config='{"backend":"onnxruntime"}',
                                   files={"file:1/model.onnx": models.onnx_add(7)})
         if "kept" not in self.regions():
-            self.admin.register_system_shared_memory("kept", f"/atoll-edits-{os.getpid()}", 16)
+            eventually(self.is_region_registered, WAIT_S)
         self.admin.update_trace_settings(None, {"trace_rate": "77"})
         self.admin.update_trace_settings("echo", {"trace_rate": "78"})
         self.admin.update_log_settings({"log_warning": False})
+
+    def is_region_registered(self):
+        """Frontends hear of a provider of shared memory that has come back by an event, a moment after the reload."""
+        try:
+            self.admin.register_system_shared_memory("kept", f"/atoll-edits-{os.getpid()}", 16)
+        except InferenceServerException as error:
+            assert "Client shared memory is disabled" in str(error), error
+            return False
+        return True
 
     def recover(self):
         """After something was taken away: everybody has it again. A connection may lead to what is on its way out."""

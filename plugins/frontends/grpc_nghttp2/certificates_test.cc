@@ -95,10 +95,7 @@ TEST_F(CertificatesTest, WhatIsNoUseIsRefusedAndTheOldOneServes) {
     EXPECT_EQ(infer_over(*client(old_)), grpc::StatusCode::OK);
   };
   write("server.key", new_.key());
-  refuse(cat("gRPC cannot listen on '127.0.0.1:0' with server_cert '", path("server.crt"), "', server_key '",
-             path("server.key"),
-             "', root_cert '', expected a key and certificates that belong together: server_key: it is not "
-             "the certificate's"));
+  refuse("server_key: it is not the certificate's");
   write("server.key", "");
   refuse(
       cat("option 'server_key' names '", path("server.key"), "', expected a readable PEM file: it has no "));

@@ -347,7 +347,7 @@ TEST(Catalog, AReasonThatIsAListIsFollowedByOneSemicolon) {
     if (record.message.starts_with("the server is not ready")) said = record.message;
   }
   EXPECT_THAT(said, testing::HasSubstr("is at UNAVAILABLE state"));
-  EXPECT_THAT(said, testing::HasSubstr("; correct or unload it"));
+  EXPECT_THAT(said, testing::HasSubstr("; correct or unload them"));
   EXPECT_THAT(said, testing::Not(testing::HasSubstr(";;")));
 }
 
