@@ -136,7 +136,8 @@ def test_truncated_file(tmp_path):
 
 
 def test_directory(tmp_path):
-    one_file(tmp_path, tmp_path, exactly(f"{tmp_path}: not a regular file"))
+    one_file(tmp_path, tmp_path,
+             exactly(f"{tmp_path}: not a regular file; 'file' is the path of the plugin's shared object"))
 
 
 def test_fifo(tmp_path):
