@@ -48,6 +48,7 @@ class Raw:
         host, port = server.address.rsplit(":", 1)
         self.socket = socket.create_connection((host, int(port)), timeout=TIMEOUT_S)
         self.buffer = b""
+        self.reader = None
         self.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS, 0, 0))
 
     def send(self, data):
@@ -74,9 +75,9 @@ class Raw:
             with contextlib.suppress(OSError):
                 for _ in self.frames():
                     pass
-        thread = threading.Thread(target=read, daemon=True)
-        thread.start()
-        return thread
+        self.reader = threading.Thread(target=read, daemon=True)
+        self.reader.start()
+        return self.reader
 
     def hang_up(self):
         self.socket.shutdown(socket.SHUT_RDWR)
@@ -96,4 +97,9 @@ class Raw:
         return self
 
     def __exit__(self, *_):
+        if self.reader:
+            # While a thread waits in recv(), close() leaves the connection open.
+            with contextlib.suppress(OSError):
+                self.socket.shutdown(socket.SHUT_RDWR)
+            self.reader.join()
         self.socket.close()

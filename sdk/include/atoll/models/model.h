@@ -94,7 +94,7 @@ class Model {
   virtual void report_first_response(const Request& request) noexcept = 0;
   /// Whether a request that does not begin its sequence belongs to this version: the sequence is open here,
   /// or the model knows no sequences. If not, an older version may have it (ModelCatalog::finishing()).
-  /// [request]
+  /// \param id  qualified_id() of the request's id and owner (atoll/request/owned_sequence.h) [request]
   virtual bool has_sequence(const SequenceId& /*id*/) const noexcept { return true; }
 
  protected:
@@ -263,8 +263,8 @@ class ModelCatalog {
   /// A version that is not served any more, because another has taken its place or it is unloaded, but that
   /// still finishes the sequences that began on it. Empty: there is none. [request]
   /// \param version   kLatest: any
-  /// \param sequence  a sequence that is open there; empty: the request has not been read yet, and any such
-  /// version is given
+  /// \param sequence  qualified_id() of a sequence that is open there; empty: the request has not been read yet,
+  /// and any such version is given
   virtual ModelRef finishing(std::string_view /*name*/, int64_t /*version*/,
                              const SequenceId& /*sequence*/) noexcept {
     return {};

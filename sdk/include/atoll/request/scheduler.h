@@ -120,7 +120,8 @@ class Scheduler {
   /// Sequences that more requests may come to. A version that is replaced or unloaded is kept for a while as
   /// long as there are any. [any]
   virtual uint64_t open_sequences() const noexcept { return 0; }
-  /// Whether this sequence is open here.
+  /// Whether this sequence is open here. \param id  take it apart with owned_sequence() (atoll/request/owned_sequence.h):
+  /// another owner's sequence of the same id is another sequence
   virtual bool has_sequence(const SequenceId& /*id*/) const noexcept { return false; }
   /// Ends all sequences: their time is over. Requests of theirs that wait are answered UNAVAILABLE, and
   /// nothing new is taken. [any]
