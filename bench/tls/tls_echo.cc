@@ -12,11 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -30,6 +27,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "content_length.h"
+
 namespace {
 
 constexpr size_t kMostRequestBytes = size_t{64} << 10;
@@ -38,20 +37,6 @@ struct FreeSsl {
   void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
   void operator()(SSL* connection) const { SSL_free(connection); }
 };
-
-/// Of the head; 0 without one.
-size_t content_length(std::string_view head) {
-  constexpr std::string_view kName = "\r\ncontent-length:";
-  const auto same = [](char left, char right) {
-    return std::tolower(static_cast<unsigned char>(left)) == right;
-  };
-  auto at = std::search(head.begin(), head.end(), kName.begin(), kName.end(), same);
-  if (at == head.end()) return 0;
-  at = std::find_if(at + kName.size(), head.end(), [](char c) { return c != ' '; });
-  size_t length = 0;
-  std::from_chars(&*at, head.data() + head.size(), length);
-  return length;
-}
 
 /// The bytes of one client.
 class Connection {
@@ -110,7 +95,7 @@ class Connection {
     const std::string_view bytes(received_.data(), used_);
     const size_t end = bytes.find("\r\n\r\n");
     if (end == std::string_view::npos) return 0;
-    const size_t size = end + 4 + content_length(bytes.substr(0, end + 4));
+    const size_t size = end + 4 + bench::content_length(bytes.substr(0, end + 4));
     return bytes.size() < size ? 0 : size;
   }
 

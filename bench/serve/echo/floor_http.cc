@@ -1,27 +1,11 @@
 // HTTP/1.1 of the floor: heads are searched for their end and length, bodies are sent back as they lie.
-#include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <string>
 
+#include "content_length.h"
 #include "floor_connection.h"
 
 namespace bench {
 namespace {
-
-/// Of the head; 0 without one.
-size_t content_length(std::string_view head) {
-  constexpr std::string_view kName = "\r\ncontent-length:";
-  const auto same = [](char left, char right) {
-    return std::tolower(static_cast<unsigned char>(left)) == right;
-  };
-  auto at = std::search(head.begin(), head.end(), kName.begin(), kName.end(), same);
-  if (at == head.end()) return 0;
-  at = std::find_if(at + kName.size(), head.end(), [](char c) { return c != ' '; });
-  size_t length = 0;
-  std::from_chars(&*at, head.data() + head.size(), length);
-  return length;
-}
 
 /// A request has to fit in a chunk.
 class FloorHttp final : public FloorConnection {
