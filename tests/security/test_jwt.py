@@ -1,9 +1,11 @@
 """Callers with JSON web tokens, which openssl has signed."""
 
 import base64
+import contextlib
 import http.client
 import json
 import subprocess
+import threading
 import time
 
 import numpy as np
@@ -133,21 +135,64 @@ def test_every_token_that_does_not_count_gets_the_same_answer(server, issuer, tm
     assert len(refused) == 1 and 'Bearer' in refused.pop()[2]
 
 
+def until(holds, *, pause_s):
+    deadline = time.monotonic() + GONE_S
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(pause_s)
+
+
 def test_a_key_that_is_taken_out_of_the_set_ends_what_it_has_signed(server, issuer, key_set, tmp_path):
     token = issuer.token()
     assert ask(server, "/v2", token)[0] == 200
     following = Issuer(tmp_path, "second")
     try:
         publish(key_set, issuer, following)
-        deadline = time.monotonic() + GONE_S
-        while ask(server, "/v2", following.token())[0] != 200:
-            assert time.monotonic() < deadline
-            time.sleep(0.3)  # wrong credentials are counted
+        until(lambda: ask(server, "/v2", following.token())[0] == 200, pause_s=0.3)  # wrong credentials are counted
         assert ask(server, "/v2", token)[0] == 200
         publish(key_set, following)
-        deadline = time.monotonic() + GONE_S
-        while ask(server, "/v2", token)[0] == 200:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        until(lambda: ask(server, "/v2", token)[0] != 200, pause_s=0.01)
     finally:
+        publish(key_set, issuer)
+
+
+def test_keys_are_exchanged_under_load(server, issuer, key_set, tmp_path):
+    """A key comes and goes ten times. Who has a token of the key that stays is served all the time, by either protocol."""
+    stop, failures, served = threading.Event(), [], {}
+    staying = issuer.token()
+    until(lambda: ask(server, "/v2", staying)[0] == 200, pause_s=0.3)  # the test before may have taken its key away
+
+    def call(name, token):
+        connection = http.client.HTTPConnection(server.http_address, timeout=START_TIMEOUT_S)
+        with contextlib.closing(connection), grpcclient.InferenceServerClient(server.address) as client:
+            while not stop.is_set():
+                try:
+                    connection.request("GET", "/v2", headers={"Authorization": f"Bearer {token}"})
+                    answer = connection.getresponse()
+                    answer.read()
+                    assert answer.status == 200, answer.status
+                    client.get_server_metadata(headers={"authorization": f"Bearer {token}"})
+                except Exception as error:  # noqa: BLE001: whatever it is, the client was not served
+                    failures.append(error)
+                    return
+                served[name] = served.get(name, 0) + 1
+
+    callers = [threading.Thread(target=call, args=(name, issuer.token(sub=str(name)))) for name in range(4)]
+    for caller in callers:
+        caller.start()
+    coming = Issuer(tmp_path, "coming")
+    token = coming.token()
+    try:
+        for _ in range(10):
+            before = dict(served)
+            publish(key_set, issuer, coming)
+            until(lambda: ask(server, "/v2", token)[0] == 200, pause_s=0.3)  # wrong credentials are counted
+            publish(key_set, issuer)
+            until(lambda: ask(server, "/v2", token)[0] == 401, pause_s=0.01)
+            until(lambda: failures or all(served.get(name, 0) > before.get(name, 0) for name in range(4)), pause_s=0.01)  # noqa: B023
+            assert not failures
+    finally:
+        stop.set()
+        for caller in callers:
+            caller.join()
         publish(key_set, issuer)
