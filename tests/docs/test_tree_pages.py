@@ -74,3 +74,10 @@ def test_the_table_of_interfaces_has_every_interface_and_who_provides_it():
         for class_name in re.findall(r"\bprovide<(\w+)", (ROOT / "plugins" / name / "plugin.cc").read_text()):
             if class_name in ids and "any plugin" not in providers[ids[class_name]]:
                 assert f"`{name}`" in providers[ids[class_name]], (name, ids[class_name])
+
+
+def test_a_misspelt_backend_is_held_against_every_backend():
+    """backends/triton serves backends of other names."""
+    source = (ROOT / "plugins/models/catalog/loading/backend_choice.cc").read_text()
+    listed = set(re.findall(r'"(\w+)"', source.split("kPlugins[] = {")[1].split("};")[0]))
+    assert listed | {"triton"} == {name.split("/")[1] for name in PLUGINS if name.startswith("backends/")}
