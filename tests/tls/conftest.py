@@ -1,10 +1,21 @@
 """A server with TLS on each of its ports."""
 
+import resource
+
 import pytest
 from support import models
 from support.pki import make_pki, sign, tls_options
 from support.server import Server
 from support.tls import FRONTENDS, MANIFEST, Endpoint, wait_ready
+
+
+@pytest.fixture(scope="module")
+def descriptors():
+    """As many as the process may have, for thousands of connections; servers inherit the limit. A user's shell often allows 1,024."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 @pytest.fixture(scope="session")

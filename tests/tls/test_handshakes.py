@@ -2,7 +2,6 @@
 
 import contextlib
 import re
-import resource
 import ssl
 import urllib.request
 
@@ -15,14 +14,7 @@ from support.waiting import eventually
 # The head of a ClientHello of 508 bytes, none of which follow.
 HELLO = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
 FLOOD = 2000
-
-
-@pytest.fixture(scope="module", autouse=True)
-def descriptors():
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+pytestmark = pytest.mark.usefixtures("descriptors")
 
 
 def resident_bytes(server):

@@ -13,6 +13,7 @@ from support.tls import FRONTENDS, Endpoint, is_live, wait_ready
 from support.waiting import eventually
 
 
+pytestmark = pytest.mark.usefixtures("descriptors")
 CONNECTIONS = 1000
 CALLERS = 4
 POLL = tuple(f'plugin.{plugin}.ssl_poll_interval="100ms"' for plugin in FRONTENDS)
