@@ -90,7 +90,7 @@ class Connection {
     return SSL_write_ex(ssl_.get(), answer.data(), answer.size(), &written) == 1;
   }
 
-  /// \returns how many bytes the first request has; 0: it has not come whole
+  /// \returns the bytes of the first request; 0: not all of them have come
   size_t whole_request() const {
     const std::string_view bytes(received_.data(), used_);
     const size_t end = bytes.find("\r\n\r\n");

@@ -29,7 +29,8 @@ const RawValue& culprit(uint32_t type, const RawValue& raw) {
   return raw;
 }
 
-/// ", at most 2562047h" for a duration that only is too long, where the option has no shorter limit; else empty.
+/// ", at most 2562047h" for a duration whose only mistake is its length, and the like for a size, if the option has no limit of its
+/// own; else empty.
 std::string_view limit_text(const atoll_option_v1& row, const std::string* text) {
   if (text == nullptr || row.maximum != nullptr) return "";
   if (row.type == ATOLL_OPTION_DURATION) return duration_limit_text(*text);

@@ -13,6 +13,7 @@ import pytest
 import tritonclient.grpc as grpcclient
 from support.identities import Keys, wait_for_models
 from support.server import START_TIMEOUT_S, Server
+from support.waiting import eventually
 from tritonclient.utils import InferenceServerException
 
 GONE_S = 10  # how long a test waits for what takes 2 s at most on a machine that does nothing else
@@ -135,23 +136,16 @@ def test_every_token_that_does_not_count_gets_the_same_answer(server, issuer, tm
     assert len(refused) == 1 and 'Bearer' in refused.pop()[2]
 
 
-def until(holds, *, pause_s):
-    deadline = time.monotonic() + GONE_S
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(pause_s)
-
-
 def test_a_key_that_is_taken_out_of_the_set_ends_what_it_has_signed(server, issuer, key_set, tmp_path):
     token = issuer.token()
     assert ask(server, "/v2", token)[0] == 200
     following = Issuer(tmp_path, "second")
     try:
         publish(key_set, issuer, following)
-        until(lambda: ask(server, "/v2", following.token())[0] == 200, pause_s=0.3)  # wrong credentials are counted
+        eventually(lambda: ask(server, "/v2", following.token())[0] == 200, GONE_S, pause_s=0.3)  # wrong credentials are counted
         assert ask(server, "/v2", token)[0] == 200
         publish(key_set, following)
-        until(lambda: ask(server, "/v2", token)[0] != 200, pause_s=0.01)
+        eventually(lambda: ask(server, "/v2", token)[0] != 200, GONE_S)
     finally:
         publish(key_set, issuer)
 
@@ -160,7 +154,7 @@ def test_keys_are_exchanged_under_load(server, issuer, key_set, tmp_path):
     """A key comes and goes ten times. Who has a token of the key that stays is served all the time, by either protocol."""
     stop, failures, served = threading.Event(), [], {}
     staying = issuer.token()
-    until(lambda: ask(server, "/v2", staying)[0] == 200, pause_s=0.3)  # the test before may have taken its key away
+    eventually(lambda: ask(server, "/v2", staying)[0] == 200, GONE_S, pause_s=0.3)  # the test before may have taken its key away
 
     def call(name, token):
         connection = http.client.HTTPConnection(server.http_address, timeout=START_TIMEOUT_S)
@@ -186,10 +180,10 @@ def test_keys_are_exchanged_under_load(server, issuer, key_set, tmp_path):
         for _ in range(10):
             before = dict(served)
             publish(key_set, issuer, coming)
-            until(lambda: ask(server, "/v2", token)[0] == 200, pause_s=0.3)  # wrong credentials are counted
+            eventually(lambda: ask(server, "/v2", token)[0] == 200, GONE_S, pause_s=0.3)  # wrong credentials are counted
             publish(key_set, issuer)
-            until(lambda: ask(server, "/v2", token)[0] == 401, pause_s=0.01)
-            until(lambda: failures or all(served.get(name, 0) > before.get(name, 0) for name in range(4)), pause_s=0.01)  # noqa: B023
+            eventually(lambda: ask(server, "/v2", token)[0] == 401, GONE_S)
+            eventually(lambda: failures or all(served.get(name, 0) > before.get(name, 0) for name in range(4)), GONE_S)  # noqa: B023
             assert not failures
     finally:
         stop.set()

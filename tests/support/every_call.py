@@ -9,6 +9,8 @@ from google.protobuf import descriptor_pb2
 from support.server import ROOT, START_TIMEOUT_S
 from tritonclient.grpc import service_pb2
 
+REFUSED_TEXT = "the call needs a valid credential"
+
 
 def http_routes():
     """[(method, path, category, is_probe)] of the frontend's own table, of frontends/openai and of frontends/tfserving."""
@@ -90,3 +92,28 @@ def call_grpc(channel, path, token, headers=None):
         return "OK", ""
     except grpc.RpcError as error:
         return error.code().name, error.details()
+
+
+def is_refused(answer):
+    return answer[0] in (401, 403, 429)
+
+
+def check_callers(call, may_not, may, is_probe=False):
+    """Whoever has no credential, a wrong one, or one that does not permit the call is refused, and the others are not.
+
+    call: (address, method, path)
+    may_not, may: tokens
+    is_probe: nobody is refused"""
+    for token in (None, "something", wrong_of(may[-1])):
+        answer = ask(*call, token)
+        if is_probe:
+            assert not is_refused(answer), (call, token, answer)
+        elif token is None:
+            assert answer[0] == 401 and (call[1] == "HEAD" or REFUSED_TEXT in answer[2]), (call, answer)
+            assert answer[1].startswith("Bearer ") and answer[1].endswith('error="invalid_token"'), (call, answer)
+        else:
+            assert answer[0] in (401, 429), (call, token, answer)  # 429: too many of them in a second
+    for token in may_not:
+        assert is_probe or ask(*call, token)[0] == 403, (call, ask(*call, token))
+    for token in may:
+        assert not is_refused(ask(*call, token)), (call, ask(*call, token))

@@ -22,7 +22,7 @@ scrape_configs:
 
 class Prometheus:
     """Scrapes the page at `address` each second. \\param native  it asks for the protobuf format, which has native histograms.
-    \\param config  of which this is said, in place of the usual one"""
+    \\param config  the text of its configuration, with "{address}" where the address belongs"""
 
     def __init__(self, folder, address, native, config=CONFIG):
         self.folder, self.native = folder, native

@@ -137,7 +137,7 @@ CLI::App* add_import(CLI::App& import, const std::string& name, const std::strin
   return command;
 }
 
-/// What CLI11 does not say of a command that there is not, or of none.
+/// CLI11 does not name the commands there are when one is misspelt or missing. Empty: neither is the case.
 std::string command_problem(const CLI::App& app, std::span<char* const> words) {
   const CLI::App* at = &app;
   std::string path = app.get_name();

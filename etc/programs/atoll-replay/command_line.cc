@@ -1,7 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
-#include <fstream>
 #include <limits>
 #include <utility>
 
@@ -9,6 +8,7 @@
 #include "atoll/core/status.h"
 #include "atoll/core/text.h"
 #include "atoll/lib/flag_suggestion.h"
+#include "atoll/lib/given_token.h"
 #include "atoll/lib/version.h"
 #include "atoll/runtime/escape.h"
 #include "replay_options.h"
@@ -58,24 +58,17 @@ bool is_credential(const std::string& header) {
   return name == kName;
 }
 
-/// A token must not stand on the command line, which every user of the machine can see.
-/// Errors: INVALID_ARGUMENT the file cannot be read or has no token, there are two credentials, or it is no token.
+/// Makes a header of the token, unless the command line has that header.
+/// Errors: INVALID_ARGUMENT --token-file and the header are both given; those of given_token().
 Status read_token(const std::string& file, ReplayOptions* options) {
-  std::string token = std::exchange(options->token, {});
-  const bool has_header = std::ranges::any_of(options->headers, is_credential);
-  if (!file.empty()) {
-    if (has_header) return invalid_argument("--token-file and --header Authorization: only one can be sent");
-    token.clear();
-    std::ifstream from(file);
-    std::getline(from, token);
-    if (token.empty()) return invalid_argument("--token-file ", file, ": it cannot be read, or has no token");
+  std::string from_environment = std::exchange(options->token, {});
+  if (std::ranges::any_of(options->headers, is_credential)) {
+    if (file.empty()) return {};
+    return invalid_argument("--token-file and --header Authorization: only one can be sent");
   }
-  if (has_header) return {};
-  while (!token.empty() && (token.back() == '\r' || token.back() == ' ' || token.back() == '\n'))
-    token.pop_back();
-  if (!std::ranges::all_of(token, [](unsigned char c) { return c > 0x20 && c < 0x7F; }))
-    return invalid_argument("the token has characters that no token can have");
-  if (!token.empty()) options->headers.push_back(cat("Authorization: Bearer ", token));
+  Result<std::string> token = lib::given_token(file, std::move(from_environment));
+  if (!token.ok()) return std::move(token).status();
+  if (!token->empty()) options->headers.push_back(cat("Authorization: Bearer ", *token));
   return {};
 }
 

@@ -2,12 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <fstream>
 #include <limits>
 #include <optional>
 #include <utility>
 
 #include "atoll/lib/blanks.h"
+#include "atoll/lib/given_token.h"
 #include "atoll/lib/http_request.h"
 #include "atoll/lib/version.h"
 #include "completion.h"
@@ -317,22 +317,12 @@ void Program::add_lease_names(CLI::App& lease) {
 
 // --- keys, in a file on this machine ---
 
-/// A token must not stand on the command line, which every user of the machine can see.
 void Program::read_token() {
-  std::string token;
-  if (!token_file_.empty()) {
-    std::ifstream file(token_file_);
-    std::getline(file, token);
-    if (token.empty())
-      throw Failure{kUsage, cat("--token-file ", token_file_, ": it cannot be read, or has no token")};
-  } else if (const char* given = context_.environment("ATOLL_TOKEN"); given != nullptr) {
-    token = given;
-  }
-  while (!token.empty() && (token.back() == '\r' || token.back() == ' ' || token.back() == '\n'))
-    token.pop_back();
-  const bool is_text = std::ranges::all_of(token, [](unsigned char c) { return c > 0x20 && c < 0x7F; });
-  if (!is_text) throw Failure{kUsage, "the token has characters that no token can have"};
-  settings_.token = token;
+  const char* from_environment = context_.environment("ATOLL_TOKEN");
+  Result<std::string> token =
+      lib::given_token(token_file_, from_environment == nullptr ? "" : from_environment);
+  if (!token.ok()) throw Failure{kUsage, std::string(token.status().message())};
+  settings_.token = std::move(token).value();
 }
 
 void Program::make_key_line() {

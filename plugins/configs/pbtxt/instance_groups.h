@@ -36,8 +36,8 @@ struct GroupLimits {
 /// The rules for settled groups. Finds INVALID_ARGUMENT; INTERNAL a group of KIND_AUTO is left.
 void validate_instance_groups(const inference::ModelConfig& config, const GpuSet& usable_gpus,
                               const GroupLimits& limits, Findings& findings);
-/// Those that are broken whatever the backend is and whichever GPUs there are: every GPU that is named is taken to be
-/// there. For groups that are not settled yet.
+/// Finds the rules that groups break whatever the backend is, before defaults are filled in. Every GPU that a group names is taken
+/// to be there.
 void validate_unsettled_groups(inference::ModelConfig config, const GroupLimits& limits, Findings& findings);
 Status validate_instance_groups(const inference::ModelConfig& config, const GpuSet& usable_gpus,
                                 const GroupLimits& limits);

@@ -61,7 +61,7 @@ bool is_named_otherwise(const RepositoryEntry& entry) {
   return !entry.repository.empty() && !entry.path.ends_with(cat("/", entry.name));
 }
 
-/// What would be told at a later load, when the mistakes that are found are mended.
+/// Finds the mistakes that the next load would tell, after those found so far are mended.
 void find_later_mistakes(const ModelConfig& config, bool strict, const GroupLimits& limits,
                          Findings& findings) {
   const bool is_ensemble = config.has_ensemble_scheduling() || config.platform() == "ensemble";

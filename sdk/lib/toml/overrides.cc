@@ -35,8 +35,8 @@ std::vector<std::string_view> keys_of(const RawValue* table) {
   return keys;
 }
 
-/// An instance that only overrides speak of, and none says which plugin it is, is a name that was misspelt: it is told, and
-/// taken out. \param known  names of the instances before
+/// An instance that overrides have added without saying which plugin it is has a misspelt name. It becomes a problem, and is
+/// taken out of the manifest, where it would be a second one. \param known  names of the manifest's own instances
 void refuse_unknown_instances(std::span<const std::string> known, RawValue& root, Problems& problems) {
   RawValue::Member* plugins = root.find("plugin");
   if (plugins == nullptr || plugins->value.table() == nullptr) return;

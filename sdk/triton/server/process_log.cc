@@ -3,11 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <ctime>
-
 #include "atoll/core/clock.h"
 #include "atoll/core/text.h"
 #include "atoll/lib/rfc3339.h"
+#include "atoll/runtime/system_clock.h"
 
 namespace atl::triton {
 namespace {
@@ -115,9 +114,7 @@ bool ProcessLog::shows(LogLevel level) const {
 
 void ProcessLog::write(LogLevel level, std::string_view text) const {
   const std::string file = choices().file.value_or("");
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  const int64_t now_ns = now.tv_sec * kNsPerSecond + now.tv_nsec;
+  const int64_t now_ns = runtime::SystemClock().wall_ns();
   const std::string line =
       cat(write_rfc3339(now_ns, SecondDigits::kMicroseconds), " ", level_name(level), " ", text, "\n");
   const int opened =

@@ -9,7 +9,7 @@
 namespace atl::frontends::http {
 namespace {
 
-/// The first byte of a connection whose client begins with TLS: the type of a record.
+/// A client that begins with TLS sends this byte first: the type of the record that has its ClientHello.
 constexpr unsigned char kTlsHandshake = 22;
 
 }  // namespace
@@ -51,12 +51,10 @@ bool HeadScanner::check(unsigned char byte) {
     return false;
   }
   if (byte == '\r') return true;
-  if (position_ == 0 && byte == kTlsHandshake) {
-    refuse(400, "the client speaks TLS, and this port has no TLS: use http:// as scheme");
-    return false;
-  }
   if ((byte < 0x20 && byte != '\t') || byte == 0x7F) {
-    refuse(400, cat("the request's head holds the control character ", static_cast<int>(byte)));
+    const bool is_tls = position_ == 0 && byte == kTlsHandshake;
+    refuse(400, is_tls ? std::string("the client speaks TLS, and this port has no TLS: use http:// as scheme")
+                       : cat("the request's head holds the control character ", static_cast<int>(byte)));
     return false;
   }
   if (lines_ == 0) {

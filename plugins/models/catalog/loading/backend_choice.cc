@@ -9,11 +9,13 @@
 namespace atl::models {
 namespace {
 
-/// The plugins that load models of formats of their own. Instances usually have their names.
+/// The backends of this tree by the names that their instances usually have. backends/triton is not among them: it serves backends
+/// of other names.
 constexpr std::string_view kPlugins[] = {"cuda",   "identity", "llamacpp", "onnxruntime", "openvino",
                                          "python", "pytorch",  "repeat",   "tensorflow"};
 
-/// What the operator can do: a name that was probably meant is no plugin's that the manifest lacks.
+/// What the operator can do. If an enabled backend was probably meant, its name; else the table of the manifest that adds the backend
+/// that was probably meant, or one of the given name.
 std::string advice(const std::vector<ServiceInfo>& backends, std::string_view name) {
   std::vector<std::string_view> known;
   for (const ServiceInfo& info : backends) known.push_back(info.instance);

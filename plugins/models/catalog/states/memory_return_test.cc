@@ -48,7 +48,7 @@ TEST_F(MemoryReturnTest, AnUnloadIsFollowedByOneReturnThatSaysHowMuch) {
 
 TEST_F(MemoryReturnTest, NothingAndFewBytesAreSaidOnce) {
   memory_.version_ends();
-  resident += uint64_t{10} << 20;  // what is given back came since
+  resident += uint64_t{10} << 20;  // memory that was taken since balances what is given back
   memory_.version_ended();
   host_.run_for(kNsPerSecond);
   EXPECT_TRUE(host_.log().contains("unloading 1 version gave back no memory: the process had "));

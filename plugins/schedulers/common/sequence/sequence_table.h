@@ -147,7 +147,7 @@ class SequenceTable {
 
   /// Whether requests of this owner without the START flag are taken for it.
   bool is_open(const OwnedSequence& id) const noexcept { return find(id) != nullptr; }
-  /// The same of nobody or of any owner.
+  /// Whether a sequence of this id is open, whoever owns it, or if nobody does.
   bool is_anybodys(const SequenceId& id) const noexcept;
   uint64_t open() const noexcept { return open_; }  ///< in slots and in the backlog
   uint64_t slots_in_use() const noexcept { return open_ - backlog_.size(); }

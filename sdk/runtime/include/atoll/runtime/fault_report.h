@@ -75,8 +75,8 @@ class SignalStack {
   void* memory_ = nullptr;
 };
 
-/// Ends the process with the status 128 + `number`, as a signal that comes while the server ends asks for, and says so in a
-/// line. Async-signal-safe.
+/// For the second signal of an operator, which comes while the server ends: writes a line that says so, and ends the process with
+/// the status 128 + `number`. Async-signal-safe.
 [[noreturn]] void end_by_second_signal(int number) noexcept;
 
 /// Waits a moment until no line is pending. Async-signal-safe.

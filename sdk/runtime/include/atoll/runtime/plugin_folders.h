@@ -20,13 +20,14 @@ std::vector<std::string> plugin_files(std::span<const std::string> folders);
 /// a text ROLE/NAME.missing there says how to get them; or empty.
 std::string plugin_suggestion(std::string_view name, std::span<const std::string> folders);
 
-/// What to add to the failure of a plugin that could not be opened, or empty: the name that was probably meant, and for
-/// a `file` that is not called .so that it is the shared object's, with the plugin's own options for files.
+/// What to add to the message about a plugin that could not be opened. Without a `file` it is the name of a plugin that was
+/// probably meant. With a `file` that does not end in ".so" it says what the key `file` is, and names the plugin's own options whose
+/// names end in "_file". Empty: nothing is to be added.
 /// \param use, file  as the manifest has them; `file` may be empty
 std::string plugin_hint(Code failure, std::string_view use, std::string_view file,
                         std::span<const std::string> folders);
 
-/// Keys of the plugin's options, read from the descriptor that the file has. Empty: it cannot be read.
+/// Keys of the plugin's options, read from the descriptor in its file. Empty: the file cannot be read, or there are no options.
 std::vector<std::string> option_keys(const std::string& path);
 
 /// Ids of the interfaces that the plugin in this file provides, read from the descriptor that the file has.

@@ -64,7 +64,7 @@ std::string on_one_line(std::string lines);
 
 /// ", at most 2562047h" for a text that parse_duration_ns() has refused only because it is too long; else empty.
 std::string_view duration_limit_text(std::string_view text);
-/// ", at most 16777215TiB" for one that parse_bytes() has refused only because it is too large; else empty.
+/// ", at most 16777215TiB" for a text that parse_bytes() has refused only because it is too large; else empty.
 std::string_view bytes_limit_text(std::string_view text);
 
 /// The known word that a misspelt one is a few edits away from, or was cut short of; empty: there is none.

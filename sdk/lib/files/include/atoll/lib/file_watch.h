@@ -41,7 +41,8 @@ class FileWatch {
     }
   };
 
-  /// The first time that is the one which has started this plugin: what was read then is not read again.
+  /// Reads the files again. The first manifest that is applied is the one that has started this plugin: then the files are read
+  /// again only if they have changed since start().
   void manifest_is_applied() noexcept;
   void renew() noexcept;
   /// Where the files are and when they were written; links are followed.

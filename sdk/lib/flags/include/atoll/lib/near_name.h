@@ -9,7 +9,7 @@
 
 namespace atl::lib {
 
-/// That of the known names which is near; empty: none is.
+/// The known name that is most like the given one. Empty: no known name is near it.
 inline std::string_view nearest_name(std::string_view name, std::span<const std::string_view> known) {
   return runtime::nearest_word(name, known);
 }

@@ -1,4 +1,4 @@
-/// The limit of durations and sizes, for the message about one that is beyond it.
+/// For the message about a duration or size that is too large: the largest that can be given.
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,7 @@ inline std::string_view duration_limit_text(std::string_view text) {
   return runtime::duration_limit_text(text);
 }
 
-/// ", at most 16777215TiB" for one that parse_bytes() has refused only because it is too large; else empty.
+/// ", at most 16777215TiB" for a text that parse_bytes() has refused only because it is too large; else empty.
 inline std::string_view bytes_limit_text(std::string_view text) { return runtime::bytes_limit_text(text); }
 
 }  // namespace atl::lib
