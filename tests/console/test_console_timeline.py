@@ -9,8 +9,9 @@ import urllib.request
 
 import pytest
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys as Key
 from selenium.webdriver.support.wait import WebDriverWait
-from support.console_world import MARKUP, POLL_S, WAIT_S
+from support.console_world import MARKUP, POLL_S, WAIT_S, World
 from support.models import identity_config, write_model
 from support.server import DEFAULT_MANIFEST, Server
 from support.waiting import eventually
@@ -109,3 +110,39 @@ def test_what_happens_is_told(open_browser, assert_quiet, server, manifest):
     assert page.execute_script("return window.harmed") is None
     assert page.find_elements(By.CSS_SELECTOR, "img") == []
     assert_quiet(page, f"http://{server.http_address}")
+
+
+def test_who_did_it(tmp_path, open_browser):
+    world = World(tmp_path, starts=False)
+    audit = f'[plugin.audit]\nuse = "telemetry/audit"\naudit_file = "{tmp_path / "audit.log"}"\n'
+    world.manifest.write_text(world.manifest.read_text() + audit)
+    partly = world.keys.add("partly", "console.read@spare,model-repository@spare")
+    with world.serve() as world.server:
+        world.server.wait_active()
+        as_key = lambda token, path, *arguments: world.call(path, *arguments, Authorization=f"Bearer {token}")  # noqa: E731
+        eventually(lambda: as_key(world.admin, "/v2/models/echo/ready")[0] == 200, WAIT_S)
+        calls = lambda token: [  # noqa: E731
+            {key: entry[key] for key in ("kind", "caller", "call", "model", "status")}
+            for entry in as_key(token, "/v2/console/timeline")[2]["entries"] if entry["kind"].startswith("call.")]
+        load = "/v2/repository/models/spare/load"
+        assert as_key(world.monitor, load, "POST", "{}")[0] == 403  # of this the audit log alone has a line
+        assert as_key(world.admin, "/v2/repository/index", "POST", "{}")[0] == 200  # changes nothing
+        assert as_key(partly, load, "POST", "{}")[0] == 200
+        assert as_key(world.admin, "/v2/repository/models/broken/load", "POST", "{}")[0] == 500
+        expected = [{"kind": "call.failed", "caller": "admin", "call": "POST /v2/repository/models/broken/load", "model": "broken", "status": 500},
+                    {"kind": "call.ended", "caller": "partly", "call": f"POST {load}", "model": "spare", "status": 200}]
+        eventually(lambda: len(calls(world.monitor)) == len(expected), WAIT_S)
+        assert calls(world.monitor) == expected
+        # Who sees some models sees what happens to them, and not who does it.
+        kinds = {entry["kind"] for entry in as_key(partly, "/v2/console/timeline")[2]["entries"]}
+        assert kinds == {"model.ready"}
+
+        page = open_browser()
+        page.get(f"http://127.0.0.1:{world.port}/console/#/timeline")
+        WebDriverWait(page, WAIT_S, POLL_S).until(lambda _: page.find_elements(By.ID, "key"))
+        page.find_element(By.ID, "key").send_keys(world.monitor, Key.ENTER)
+        view = lambda: page.find_element(By.ID, "view").text  # noqa: E731
+        WebDriverWait(page, WAIT_S, POLL_S).until(lambda _: f"POST {load} by partly from ipv4:127.0.0.1" in view())
+        page.find_element(By.ID, "kinds").send_keys("calls")
+        WebDriverWait(page, WAIT_S, POLL_S).until(lambda _: len(page.find_elements(By.CSS_SELECTOR, "tbody tr")) == len(expected))
+        assert page.execute_script("return window.violations") == []

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "atoll/core/clock.h"
+#include "atoll/core/text.h"
 #include "atoll/lib/json_writer.h"
 #include "atoll/lib/rfc3339.h"
 
@@ -42,16 +43,6 @@ std::string without_tokens(std::string_view text) {
   return out += text.substr(at);
 }
 
-std::string bounded(std::string_view text) {
-  // Tokens are taken out before the text is cut: half a token is a secret, too.
-  std::string out = without_tokens(text);
-  if (out.size() <= kMostBytes) return out;
-  size_t end = kMostBytes;
-  while (end > 0 && (static_cast<unsigned char>(out[end]) & 0xC0) == 0x80) --end;
-  out.resize(end);
-  return out += "...";
-}
-
 std::string line_of(Buffer& buffer) {
   std::string line(buffer.GetString(), buffer.GetSize());
   // RapidJSON leaves DEL as it is.
@@ -62,14 +53,25 @@ std::string line_of(Buffer& buffer) {
 
 }  // namespace
 
+std::string bounded(std::string_view text) {
+  // Tokens are taken out before the text is cut: half a token is a secret, too.
+  std::string out = without_tokens(text);
+  if (out.size() <= kMostBytes) return out;
+  size_t end = kMostBytes;
+  while (end > 0 && (static_cast<unsigned char>(out[end]) & 0xC0) == 0x80) --end;
+  out.resize(end);
+  return out += "...";
+}
+
+std::string call_name(const AuditedCall& call) {
+  return call.method.empty() ? std::string(call.path) : cat(call.method, " ", call.path);
+}
+
 std::string audit_line(const AuditedCall& call, int64_t wall_ns) {
   Buffer buffer;
   Writer writer(buffer);
   const bool is_denied = !call.rule.empty();
   const bool is_http = call.protocol == CallProtocol::kHttp;
-  std::string method(call.method);
-  if (!method.empty()) method += ' ';
-  method += call.path;
   write_object(writer, [&] {
     write_member(writer, "time", std::string_view(write_rfc3339(wall_ns, SecondDigits::kMilliseconds)));
     write_member(writer, "decision", std::string_view(is_denied ? "denied" : "allowed"));
@@ -77,7 +79,7 @@ std::string audit_line(const AuditedCall& call, int64_t wall_ns) {
     const auto text = [&](std::string_view name, std::string_view value) {
       write_member(writer, name, std::string_view(bounded(value)));
     };
-    text("method", method);
+    text("method", call_name(call));
     text("category", call.category_name);
     text("subject", call.subject);
     text("tenant", call.tenant);

@@ -43,6 +43,7 @@ class AuditPlugin final : public Plugin, public Audit, public MetricSource {
   }
   void record(const AuditedCall& call) noexcept override {
     log_->add(audit_line(call, host_.clock().wall_ns()));
+    if (call.rule.empty() && is_change(call)) host_.events().publish(control_call(call), /*retain=*/false);
   }
 
   // --- MetricSource ---

@@ -3,6 +3,7 @@
 
 #include <fstream>
 #include <sstream>
+#include <vector>
 
 #include "atoll/frontend/audit.h"
 #include "atoll/testing/plugin_runner.h"
@@ -31,6 +32,25 @@ TEST(AuditPlugin, RecordsWhatItIsToldAndCountsIt) {
   AuditedCall call;
   call.subject = "alice";
   audit->record(call);
+  struct Keep {
+    std::vector<ControlCallEnded>& heard;
+    void operator()(const ControlCallEnded& event) const { heard.push_back(event); }
+  };
+  std::vector<ControlCallEnded> heard;
+  Subscription<ControlCallEnded, Keep> calls(Keep{heard});
+  ASSERT_TRUE(calls.open(host.events(), {.overflow = Overflow::kDropOldest}).ok());
+  call.category = ApiCategory::kModelRepository;
+  call.category_name = "model-repository";
+  call.method = "POST";
+  call.path = "/v2/repository/models/m/load";
+  call.status = 200;
+  audit->record(call);
+  call.rule = "model-repository";
+  audit->record(call);  // was denied: nobody else is told
+  host.run_ready();
+  calls.reset();
+  ASSERT_EQ(heard.size(), 1u);
+  EXPECT_EQ(heard.front().subject.view(), "alice");
   const test::RecordedMetrics metrics(*plugin.query<MetricSource>());
   EXPECT_EQ(metrics.families().size(), 2u);
   plugin.drain(0);

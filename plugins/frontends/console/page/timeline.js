@@ -10,8 +10,9 @@ const KINDS = {
   "reload.refused": "The manifest was refused", "plugin.active": "A plugin serves", "plugin.failed": "A plugin failed",
   "plugin.stopped": "A plugin has ended", "model.ready": "Loaded", "model.replaced": "Loaded again",
   "model.unloaded": "Unloaded", "model.failed": "A load failed",
+  "call.ended": "A call", "call.failed": "A call failed",
 };
-const CHOICES = {"": "everything", "failed": "failures", "model": "models", "plugin": "plugins", "server": "server and manifest"};
+const CHOICES = {"": "everything", "failed": "failures", "model": "models", "plugin": "plugins", "server": "server and manifest", "call": "calls"};
 
 const isFailure = (entry) => entry.kind.endsWith(".failed") || entry.kind.endsWith(".refused");
 const group = (entry) => entry.kind.split(".")[0].replace("reload", "server");
@@ -21,6 +22,7 @@ const at = (ms) => element("time", {dateTime: new Date(ms).toISOString()}, new D
 function subject(entry) {
   if (entry.instance !== undefined) return name(`${entry.instance} (${entry.plugin})`);
   if (entry.model === undefined) return "–";
+  if (entry.version === undefined) return name(entry.model);
   const place = `#/model/${encodeURIComponent(entry.model)}/${encodeURIComponent(entry.version)}`;
   return element("span", {}, element("a", {href: place}, name(entry.model)), entry.version ? `, version ${entry.version}` : "");
 }
@@ -28,6 +30,11 @@ function subject(entry) {
 function detail(entry) {
   const parts = [];
   if (entry.generation !== undefined) parts.push(`generation ${number(entry.generation)}`);
+  if (entry.call !== undefined) {
+    parts.push(element("code", {}, name(entry.call)), entry.caller === "" ? " by nobody who is known" : " by ", name(entry.caller),
+      ` from ${entry.peer}, status ${entry.status}`);
+    return element("span", {}, ...parts);
+  }
   if (entry.took_ms !== undefined) parts.push(`took ${number(entry.took_ms / 1000, 3)} s`);
   return element("span", {}, parts.join(", "), entry.reason === undefined ? "" : name(entry.reason));
 }

@@ -22,20 +22,26 @@ enum class TimelineKind : uint32_t {
   kModelReplaced,   ///< a version was loaded again and has taken its own place
   kModelUnloaded,   ///< a version was taken out of service
   kModelFailed,     ///< a load has failed; `reason` says why
+  kCallEnded,       ///< somebody has told the server to change something
+  kCallFailed,      ///< the same, and nothing was done
 };
 
 /// "model.ready". [any]
 constexpr std::string_view kind_name(TimelineKind kind) noexcept {
-  constexpr std::string_view kNames[] = {"server.active",  "server.draining", "reload.applied",
-                                         "reload.refused", "plugin.active",   "plugin.failed",
-                                         "plugin.stopped", "model.ready",     "model.replaced",
-                                         "model.unloaded", "model.failed"};
+  constexpr std::string_view kNames[] = {
+      "server.active", "server.draining", "reload.applied", "reload.refused", "plugin.active",
+      "plugin.failed", "plugin.stopped",  "model.ready",    "model.replaced", "model.unloaded",
+      "model.failed",  "call.ended",      "call.failed"};
   return kNames[static_cast<size_t>(kind)];
 }
 
 constexpr bool is_failure(TimelineKind kind) noexcept {
   return kind == TimelineKind::kReloadRefused || kind == TimelineKind::kPluginFailed ||
          kind == TimelineKind::kModelFailed;
+}
+
+constexpr bool is_call(TimelineKind kind) noexcept {
+  return kind == TimelineKind::kCallEnded || kind == TimelineKind::kCallFailed;
 }
 
 /// One thing that has happened. Texts that do not fit are cut.
@@ -51,9 +57,14 @@ struct TimelineEntry {
   int64_t took_ms = kUnknown;  ///< of a load
   int64_t version = kUnknown;  ///< of a model; kUnknown where the whole model is meant
   uint64_t generation = 0;     ///< of the manifest; 0: it is about a model
-  FixedText<256> subject;      ///< a model, or an instance of a plugin
+  FixedText<256> subject;      ///< a model, or an instance of a plugin; may be empty of a call
   FixedText<128> plugin;       ///< of an instance: "frontends/grpc"
   FixedText<512> reason;
+  // Of a call, as of ControlCallEnded:
+  FixedText<256> call;
+  FixedText<128> caller;
+  FixedText<64> peer;
+  int32_t status = 0;
   std::string_view key() const noexcept { return key_text.view(); }
 };
 static_assert(sizeof(TimelineEntry) <= 4096, "the event bus takes no larger events");

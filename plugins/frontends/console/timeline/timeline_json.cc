@@ -12,8 +12,17 @@ namespace {
 
 bool may_see(const Identity* identity, const TimelineEntry& entry) {
   if (identity == nullptr) return true;
-  if (entry.generation != 0) return identity->may_all(ApiCategory::kOther, kCategory);
+  // Who calls is for those who see everything.
+  if (entry.generation != 0 || is_call(entry.kind)) return identity->may_all(ApiCategory::kOther, kCategory);
   return identity->may(ApiCategory::kOther, kCategory, entry.subject.view());
+}
+
+void write_call(CheckedWriter& json, const TimelineEntry& entry) {
+  if (!entry.subject.view().empty()) write_member(json, "model", entry.subject.view());
+  write_member(json, "call", entry.call.view());
+  write_member(json, "caller", entry.caller.view());
+  write_member(json, "peer", entry.peer.view());
+  write_member(json, "status", entry.status);
 }
 
 void write_entry(CheckedWriter& json, const TimelineEntry& entry) {
@@ -21,7 +30,9 @@ void write_entry(CheckedWriter& json, const TimelineEntry& entry) {
     write_member(json, "number", entry.number);
     write_member(json, "time_ms", entry.time_ms);
     write_member(json, "kind", kind_name(entry.kind));
-    if (entry.generation == 0) {
+    if (is_call(entry.kind)) {
+      write_call(json, entry);
+    } else if (entry.generation == 0) {
       write_member(json, "model", entry.subject.view());
       write_member(json, "version",
                    entry.version == TimelineEntry::kUnknown ? std::string() : cat(entry.version));

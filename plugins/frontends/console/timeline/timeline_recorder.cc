@@ -24,6 +24,7 @@ Status TimelineRecorder::open() {
   ATOLL_RETURN_IF_ERROR(plugin_news_.open(host_.events(), kEachChange));
   ATOLL_RETURN_IF_ERROR(model_news_.open(host_.events(), kEachChange));
   ATOLL_RETURN_IF_ERROR(reload_news_.open(host_.events(), kEachChange));
+  ATOLL_RETURN_IF_ERROR(call_news_.open(host_.events(), kEachChange));
   ATOLL_RETURN_IF_ERROR(begun_news_.open(host_.events(), kEachChange));
   TimelineBegun begun;
   begun.instance = host_.instance_name();
@@ -33,6 +34,7 @@ Status TimelineRecorder::open() {
 
 void TimelineRecorder::close() noexcept {
   begun_news_.reset();
+  call_news_.reset();
   reload_news_.reset();
   model_news_.reset();
   plugin_news_.reset();
@@ -123,6 +125,18 @@ void TimelineRecorder::hear(const ModelStateChanged& event) {
   ring_.add(entry);
 }
 
+void TimelineRecorder::hear(const ControlCallEnded& event) {
+  if (!is_noted()) return;
+  TimelineEntry entry;
+  entry.kind = event.is_failure ? TimelineKind::kCallFailed : TimelineKind::kCallEnded;
+  entry.subject = event.model.view();
+  entry.call = event.call.view();
+  entry.caller = event.subject.view();
+  entry.peer = event.peer.view();
+  entry.status = event.status;
+  ring_.add(entry);
+}
+
 void TimelineRecorder::note_failures(const CatalogLook& look) {
   if (look.taken_ns == looked_ns_ || host_.replaces_running_instance()) return;
   looked_ns_ = look.taken_ns;
@@ -140,7 +154,8 @@ void TimelineRecorder::note_failures(const CatalogLook& look) {
     entry.reason = std::string_view(one.reason);
     // An instance before may have noted it.
     const auto last = ring_.newest([&](const TimelineEntry& other) {
-      return other.version == entry.version && other.subject == entry.subject && other.generation == 0;
+      return other.version == entry.version && other.subject == entry.subject && other.generation == 0 &&
+             !is_call(other.kind);
     });
     if (last == nullptr || last->kind != entry.kind || !(last->reason == entry.reason)) ring_.add(entry);
   }

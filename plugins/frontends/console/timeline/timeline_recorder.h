@@ -10,6 +10,7 @@
 #include "atoll/core/events.h"
 #include "atoll/core/host.h"
 #include "atoll/core/reload_events.h"
+#include "atoll/frontend/audit.h"
 #include "frontends/console/catalog_view.h"
 #include "frontends/console/timeline/timeline_ring.h"
 
@@ -43,6 +44,7 @@ class TimelineRecorder {
   void hear(const ReloadChanged& event);
   void hear(const PluginStateChanged& event);
   void hear(const ModelStateChanged& event);
+  void hear(const ControlCallEnded& event);
   void hear(const TimelineBegun& event);
   /// Whether what is heard now becomes an entry.
   bool is_noted() const noexcept;
@@ -61,6 +63,7 @@ class TimelineRecorder {
   Hearing<PluginStateChanged> plugin_news_{{*this}};
   Hearing<ModelStateChanged> model_news_{{*this}};
   Hearing<ReloadChanged> reload_news_{{*this}};
+  Hearing<ControlCallEnded> call_news_{{*this}};
   Hearing<TimelineBegun> begun_news_{{*this}};
 };
 

@@ -17,7 +17,7 @@ namespace atl::frontends::console {
 
 using TimelineEntries = std::vector<std::shared_ptr<const TimelineEntry>>;
 
-/// Keeps entries, 0.7 MB at most, and publishes what is added: an instance that takes this one's place in the manifest,
+/// Keeps entries, 0.9 MB at most, and publishes what is added: an instance that takes this one's place in the manifest,
 /// under the same name, finds them on the event bus. Failures are kept apart, so that no number of successes pushes them
 /// out. [any]
 class TimelineRing {

@@ -123,6 +123,47 @@ TEST(Timeline, WhatHappensToTheServerAndItsPlugins) {
                                      "reload.applied ", "server.draining "}));
 }
 
+TEST(Timeline, WhoHasToldTheServerToChangeSomething) {
+  test::FakeHost host("console");
+  Recorded recorded(host);
+  ControlCallEnded event;
+  event.call = std::string_view("POST /v2/repository/models/a/load");
+  event.subject = std::string_view("ops");
+  event.peer = std::string_view("ipv4:127.0.0.1:5");
+  event.model = std::string_view("a");
+  event.status = 200;
+  host.events().publish(event, /*retain=*/false);
+  event.status = 400;
+  event.is_failure = true;
+  event.subject = std::string_view();
+  host.events().publish(event, /*retain=*/false);
+  EXPECT_EQ(recorded.lines(), Lines({"call.ended a", "call.failed a"}));
+  const std::string all = timeline_json(recorded.ring.view(), {}, {"run", 1}, 7, nullptr);
+  EXPECT_NE(
+      all.find(R"("kind":"call.ended","model":"a","call":"POST /v2/repository/models/a/load","caller":"ops",)"
+               R"("peer":"ipv4:127.0.0.1:5","status":200})"),
+      std::string::npos)
+      << all;
+}
+
+TEST(Timeline, ACallDoesNotMakeAKnownFailureNews) {
+  test::FakeHost host("console");
+  Recorded recorded(host);
+  CatalogLook look;
+  look.taken_ns = 1;
+  look.entries = {{"a", "", "UNAVAILABLE", "no backend"}};
+  recorded.recorder.note_failures(look);
+  ControlCallEnded event;
+  event.model = std::string_view("a");
+  host.events().publish(event, /*retain=*/false);
+  const Lines both = {"model.failed a: no backend", "call.ended a"};
+  EXPECT_EQ(recorded.lines(), both);
+  Recorded after(host);
+  look.taken_ns = 2;
+  after.recorder.note_failures(look);
+  EXPECT_EQ(after.lines(), both);
+}
+
 TEST(Timeline, WhatIsSoAlreadyIsNewsOnlyWhileTheServerIsBroughtUp) {
   for (const auto& [state, expected] :
        {std::pair(ServerState::kStarting, Lines({"plugin.active http", "model.ready a/1"})),

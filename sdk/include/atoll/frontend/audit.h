@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "atoll/core/text.h"
 #include "atoll/frontend/access.h"
 
 namespace atl {
@@ -58,6 +59,21 @@ class Audit {
 
  protected:
   ~Audit() = default;
+};
+
+/// Somebody has told the server to change something: to load a model, to change a setting, to make a lease. Published by
+/// telemetry/audit on the event bus (atoll/core/event_bus.h) when the call has ended, also if it has failed; not if it
+/// was denied. Not retained. As every event it owns its texts, which are cut if they are too long; what looks like a
+/// credential is taken out of them.
+struct ControlCallEnded {
+  static constexpr std::string_view kEventId = "atoll.control_call/1";
+  FixedText<256> call;      ///< "POST /v2/repository/models/m/load", or gRPC's path; without a query
+  FixedText<128> subject;   ///< as AuditedCall::subject; empty: nobody is known
+  FixedText<64> peer;       ///< as AuditedCall::peer
+  FixedText<256> model;     ///< as AuditedCall::model; may be empty
+  int32_t status = 0;       ///< as AuditedCall::status
+  bool is_failure = false;  ///< the status says that nothing was done
+  std::string_view key() const noexcept { return call.view(); }
 };
 
 }  // namespace atl
