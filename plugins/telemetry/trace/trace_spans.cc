@@ -184,6 +184,7 @@ class SpanMaker {
           TraceSpan& span = made_.spans[found->second];
           span.name = begun;
           span.end_ns = std::max(relative(event.timestamp_ns), span.begin_ns);
+          if (span.end_ns > made_.spans[place].end_ns) span.parent = kRoot;
           open.erase(found);
           continue;
         }

@@ -29,19 +29,22 @@ TEST(TraceSpans, PhasesOfARequestAndMomentsOfItsFrontend) {
   add_named(request, "HTTP_RECV_START", 2);
   add_named(request, "HTTP_RECV_END", 8);
   add_named(request, "INFER_RESPONSE_COMPLETE", 94);
-  add_named(request, "HTTP_SEND_START", 96);
+  add_named(request, "TOKENS_START", 40);
+  add_named(request, "TOKENS_END", 50);
+  add_named(request, "HTTP_SEND_START", 94);
   add_named(request, "HTTP_SEND_END", 99);
   const FinishedTrace trace = finished_trace(record, kRoom);
-  EXPECT_EQ(lines_of(trace), (Lines{"trace 0..98", " HTTP_RECV 0..6", " request m 8..93", "  queue 10..28",
-                                    "  compute input 28..33", "  compute 33..78", "  compute output 78..88",
-                                    "  INFER_RESPONSE_COMPLETE 92..92", " HTTP_SEND 94..97"}));
+  EXPECT_EQ(lines_of(trace),
+            (Lines{"trace 0..98", " HTTP_RECV 0..6", " request m 8..93", "  queue 10..28",
+                   "  compute input 28..33", "  compute 33..78", "  TOKENS 38..48", "  compute output 78..88",
+                   "  INFER_RESPONSE_COMPLETE 92..92", " HTTP_SEND 92..97"}));
   EXPECT_EQ(trace.summary.trace_id, "7");
   EXPECT_EQ(trace.summary.begin_wall_ns, 1002);
   EXPECT_EQ(trace.summary.duration_ns, 98);
   EXPECT_EQ(trace.summary.model, "m");
   EXPECT_EQ(trace.summary.version, 1);
   EXPECT_EQ(trace.summary.request_id, "r");
-  EXPECT_EQ(trace.summary.spans, 9u);
+  EXPECT_EQ(trace.summary.spans, 10u);
   EXPECT_EQ(trace.summary.left_out, 0u);
   EXPECT_EQ(duration_of(record), 98);
 }
