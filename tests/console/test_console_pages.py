@@ -79,7 +79,7 @@ def test_every_page_in_both_schemes(open_browser, assert_quiet, assert_accessibl
     page = open_browser(scheme)
     backgrounds = {"light": "rgba(255, 255, 255, 1)", "dark": "rgba(13, 17, 23, 1)"}
     for place, text in [("/overview", "Models by state"), ("/models", "echo"), (model_place("echo"), "INPUT0"), ("/ensembles", "chat"),
-                        ("/ensemble/chat/1", "Takes"), ("/plugins", "frontends/console"), ("/waiting", "No request waits"), ("/sequences", "No model has had"),
+                        ("/ensemble/chat/1", "Takes"), ("/plugins", "frontends/console"), ("/waiting", "No request waits"), ("/traces", "No request is traced"), ("/sequences", "No model has had"),
                         ("/tenants", "No tenant has"), ("/pools", "keeps no pools"), ("/lines", "standard error"), ("/timeline", "The server is up"), ("/log", "log_info"), ("/trace", "trace_level")]:
         go(page, server, place)
         wait_text(page, text)
@@ -253,7 +253,7 @@ def test_names_of_models_are_texts(open_browser, assert_quiet, server, name):
 
 @pytest.mark.parametrize("path", ["/console/", "/console/app.js", "/v2/console/overview", "/v2/console/models", "/v2/console/history",
                                   "/v2/console/timeline", "/v2/console/ensembles", "/v2/console/plugins", "/v2/console/caller",
-                                  "/v2/console/tenants", "/v2/console/sequences", "/v2/console/waiting", "/v2/console/log"])
+                                  "/v2/console/tenants", "/v2/console/sequences", "/v2/console/waiting", "/v2/console/traces", "/v2/console/log"])
 def test_forged_hosts_and_origins_are_refused(server, path):
     port = server.http_address.rsplit(":", 1)[1]
     for headers in ({"Host": f"evil.example:{port}"}, {"Origin": "http://evil.example"}, {"Origin": "null"},

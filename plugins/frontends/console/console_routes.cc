@@ -1,6 +1,7 @@
 #include "frontends/console/console_routes.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,8 +14,8 @@
 #include "frontends/common/http/entity_tag.h"
 #include "frontends/console/counts/sequences_json.h"
 #include "frontends/console/counts/tenants_json.h"
-#include "frontends/console/instances/instances_json.h"
 #include "frontends/console/manifest/manifest_calls.h"
+#include "frontends/console/traces/traces_json.h"
 #include "frontends/console/waits/waiting_json.h"
 
 namespace atl::frontends::console {
@@ -31,14 +32,15 @@ constexpr std::string_view kTimeline = "/v2/console/timeline";
 constexpr std::string_view kTenants = "/v2/console/tenants";
 constexpr std::string_view kSequences = "/v2/console/sequences";
 constexpr std::string_view kWaiting = "/v2/console/waiting";
+constexpr std::string_view kTraces = "/v2/console/traces";
 constexpr std::string_view kLog = "/v2/console/log";
 constexpr std::string_view kOptions = "/v2/console/options";
 constexpr std::string_view kManifest = "/v2/console/manifest";
 constexpr std::string_view kCheck = "/v2/console/manifest/check";
 constexpr std::string_view kApply = "/v2/console/manifest/apply";
-constexpr std::string_view kCalls[] = {kOverview, kModels,  kHistory, kTimeline,  kEnsembles,
-                                       kPlugins,  kCaller,  kTenants, kSequences, kWaiting,
-                                       kLog,      kOptions, kManifest};
+constexpr std::string_view kCalls[] = {kOverview, kModels, kHistory, kTimeline,  kEnsembles,
+                                       kPlugins,  kCaller, kTenants, kSequences, kWaiting,
+                                       kTraces,   kLog,    kOptions, kManifest};
 /// What is done, and asked for by POST.
 constexpr std::string_view kActs[] = {kCheck, kApply};
 /// Looks for the history may take 1 % of a processor.
@@ -158,6 +160,11 @@ void ConsoleRoutes::take(std::string_view route, HttpExchange& exchange, Pass pa
     });
   if (route == kWaiting)
     return answer_later(exchange, std::move(pass), [this](HttpExchange& to) { answer_waiting(to); });
+  if (route == kTraces)
+    return answer_asked<TracesQuery>(exchange, std::move(pass),
+                                     [](ConsoleRoutes& self, HttpExchange& to, const TracesQuery& query) {
+                                       answer_traces(self.host_, to, query, self.server_.start);
+                                     });
   if (route == kLog) return answer_asked<LogQuery>(exchange, std::move(pass), &ConsoleRoutes::answer_log);
   if (route == kModels)
     return answer_asked<ModelsQuery>(exchange, std::move(pass), &ConsoleRoutes::answer_models);
@@ -166,13 +173,12 @@ void ConsoleRoutes::take(std::string_view route, HttpExchange& exchange, Pass pa
   answer_asked<HistoryQuery>(exchange, std::move(pass), &ConsoleRoutes::answer_history);
 }
 
-template <class Query>
-void ConsoleRoutes::answer_asked(HttpExchange& exchange, Pass pass,
-                                 void (ConsoleRoutes::*answer)(HttpExchange&, const Query&)) {
+template <class Query, class Answer>
+void ConsoleRoutes::answer_asked(HttpExchange& exchange, Pass pass, Answer answer) {
   Result<Query> query = Query::parse(exchange.query());
   if (!query.ok()) return answer_failure(exchange, query.status());
   answer_later(exchange, std::move(pass), [this, answer, query = std::move(query).value()](HttpExchange& to) {
-    (this->*answer)(to, query);
+    std::invoke(answer, *this, to, query);
   });
 }
 

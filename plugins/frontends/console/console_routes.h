@@ -50,10 +50,10 @@ class ConsoleRoutes final : public HttpRoutes {
   /// Answers on the thread for what takes longer. \param answer  a function of the exchange
   template <class Answer>
   void answer_later(HttpExchange& exchange, Pass pass, Answer answer);
-  /// The same for a call whose address says what is asked for.
-  template <class Query>
-  void answer_asked(HttpExchange& exchange, Pass pass,
-                    void (ConsoleRoutes::*answer)(HttpExchange&, const Query&));
+  /// The same for a call whose address says what is asked for. \param answer  a function of this object, the exchange and
+  /// the query
+  template <class Query, class Answer>
+  void answer_asked(HttpExchange& exchange, Pass pass, Answer answer);
   void answer_file(HttpExchange& exchange) const;
   void answer_overview(HttpExchange& exchange);
   void answer_models(HttpExchange& exchange, const ModelsQuery& query);

@@ -1,165 +1,14 @@
 #include "frontends/console/console_routes.h"
 
-#include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <chrono>
 #include <memory>
-#include <thread>
 
-#include "atoll/core/file_descriptor.h"
-#include "atoll/core/kernel_control.h"
-#include "atoll/core/log_control.h"
 #include "atoll/core/text.h"
 #include "atoll/testing/conformance/http_routes.h"
-#include "atoll/testing/fake_catalog.h"
-#include "atoll/testing/fake_host.h"
+#include "frontends/console/testing/served_console.h"
 
 namespace atl::test {
 namespace {
-
-using frontends::console::CallerRules;
-using frontends::console::ConsoleRoutes;
-
-/// One socket of an instance "http".
-class OneListener final : public Listeners {
- public:
-  virtual ~OneListener() = default;
-  explicit OneListener(uint32_t address) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in bound{};
-    bound.sin_family = AF_INET;
-    bound.sin_addr.s_addr = htonl(address);
-    EXPECT_EQ(::bind(fd_.get(), reinterpret_cast<const sockaddr*>(&bound), sizeof bound), 0);
-  }
-  void add(const Host&, int) noexcept override {}
-  void remove(const Host&, int) noexcept override {}
-  void visit(const std::function<void(const Host&, int)>& look) const noexcept override {
-    look(owner_, fd_.get());
-  }
-
- private:
-  FakeHost owner_{"http"};
-  const FileDescriptor fd_;
-};
-
-/// May see the one model.
-class OneModel final : public Identity {
- public:
-  explicit OneModel(std::string model, bool may_act = false) : model_(std::move(model)), may_act_(may_act) {}
-  std::string_view name() const noexcept override { return "somebody"; }
-  std::string_view tenant() const noexcept override { return {}; }
-  bool may(ApiCategory, std::string_view category, std::string_view model) const noexcept override {
-    return (may_act_ || category == "console.read") && (model.empty() || model == model_ || model_ == "*");
-  }
-  bool may_all(ApiCategory, std::string_view) const noexcept override { return model_ == "*"; }
-  bool holds() const noexcept override { return true; }
-
- private:
-  const std::string model_;
-  const bool may_act_;
-};
-
-/// Lets clients load, and is never asked to.
-class FixedControl final : public ModelControl {
- public:
-  virtual ~FixedControl() = default;
-  std::string_view mode() const noexcept override { return "explicit"; }
-  void load(std::string, std::vector<ModelControlParameter>, Done) noexcept override {}
-  void unload(std::string, std::vector<ModelControlParameter>, Done) noexcept override {}
-};
-
-/// Goes to no file.
-class FixedLog final : public LogControl {
- public:
-  virtual ~FixedLog() = default;
-  LogSettings settings() const noexcept override {
-    LogSettings settings;
-    settings.file = "/dev/null";
-    return settings;
-  }
-  Status update(const LogSettings&) noexcept override { return {}; }
-};
-
-/// Runs one instance, and is asked to apply nothing.
-class FixedKernel final : public KernelControl {
- public:
-  virtual ~FixedKernel() = default;
-  std::shared_ptr<const RunningManifest> running() const noexcept override {
-    const OptionState word{"word", "string", "", "", "What is said.", false, true};
-    return std::make_shared<const RunningManifest>(RunningManifest{3, {{"<b>", "x/a", {word}}}});
-  }
-  void compare(std::optional<std::string> text, Compared done) noexcept override {
-    if (text && text->empty())
-      return done(make_status(Code::kInvalidArgument, "the text:1:1: one\nthe text:2:1: two"));
-    if (text && *text == "late") return done(make_status(Code::kUnavailable, "the server ends"));
-    ManifestDifference found{3, {}, true, {"new"}};
-    found.instances.push_back({"a",
-                               text ? "x/text" : "x/file",
-                               InstanceDifference::Kind::kReplaced,
-                               "options",
-                               {{"n", "1", "2", false}, {"word", "", "", true}}});
-    done(std::move(found));
-  }
-  Status apply() noexcept override {
-    ++applied;
-    return {};
-  }
-  int applied = 0;
-};
-
-using Headers = std::vector<std::pair<std::string, std::string>>;
-const Headers kLocal = {{"Host", "localhost:8000"}};
-
-class ServedConsole final : public HttpRoutesUnderTest {
- public:
-  explicit ServedConsole(uint32_t address = INADDR_LOOPBACK, bool is_controlled = false)
-      : listener_(address), routes_(host_, CallerRules{{"localhost"}, {"grpc"}}, 0) {
-    catalog_.add_identity("first");
-    catalog_.add_identity("<img onerror>");
-    host_.registry().publish<ModelCatalog>("models", catalog_);
-    if (is_controlled) host_.registry().publish<ModelControl>("control", control_);
-    host_.registry().publish<Listeners>("kernel", listener_);
-    host_.registry().publish<LogControl>("kernel", log_);
-    host_.registry().publish<KernelControl>("kernel", kernel_);
-    EXPECT_TRUE(routes_.start().ok());
-  }
-  ~ServedConsole() override {
-    // A call's thread may still be on its way out; the server waits for it likewise.
-    host_.gate().close();
-    while (host_.gate().count() != 0) std::this_thread::yield();
-    routes_.stop();
-  }
-  HttpRoutes& routes() override { return routes_; }
-  FakeModelCatalog& catalog() { return catalog_; }
-  int applied() const { return kernel_.applied; }
-  void drain() override { host_.gate().close(); }
-
-  /// \param body  of a POST; null: it is a GET
-  ReceivedHttpReply ask(const std::string& path, Headers headers = kLocal, const Identity* identity = nullptr,
-                        const char* body = nullptr) {
-    const size_t question = path.find('?');
-    const std::string plain = path.substr(0, question);
-    FakeHttpExchange exchange({body == nullptr ? "GET" : "POST", plain,
-                               question == std::string::npos ? "" : path.substr(question + 1),
-                               std::move(headers), body == nullptr ? "" : body});
-    exchange.set_identity(identity);
-    exchange.send_to(routes_, plain.starts_with("/console/") ? "/console/*" : plain);
-    EXPECT_TRUE(exchange.wait_end(std::chrono::minutes(1)));
-    for (const std::string& problem : exchange.problems()) ADD_FAILURE() << problem;
-    return exchange.reply();
-  }
-
- private:
-  FakeHost host_{"console", FakeHost::Threads::kReal};
-  FakeModelCatalog catalog_;
-  FixedControl control_;
-  FixedLog log_;
-  FixedKernel kernel_;
-  OneListener listener_;
-  ConsoleRoutes routes_;
-};
 
 std::string header(const ReceivedHttpReply& reply, const std::string& name) {
   for (const auto& [found, value] : reply.headers) {
@@ -424,6 +273,7 @@ std::vector<HttpRoutesCase> cases() {
           get("/v2/console/tenants", "/v2/console/tenants", 200),
           get("/v2/console/sequences", "/v2/console/sequences", 200),
           get("/v2/console/waiting", "/v2/console/waiting", 200),
+          get("/v2/console/traces", "/v2/console/traces", 200),
           get("/v2/console/log", "/v2/console/log", 200),
           get("/v2/console/options", "/v2/console/options", 200),
           get("/v2/console/manifest", "/v2/console/manifest", 200),
@@ -431,7 +281,16 @@ std::vector<HttpRoutesCase> cases() {
           act("/v2/console/manifest/apply")};
 }
 
-std::shared_ptr<HttpRoutesUnderTest> make_routes() { return std::make_shared<ServedConsole>(); }
+class ConsoleUnderTest final : public HttpRoutesUnderTest {
+ public:
+  HttpRoutes& routes() override { return served_.routes(); }
+  void drain() override { served_.drain(); }
+
+ private:
+  ServedConsole served_;
+};
+
+std::shared_ptr<HttpRoutesUnderTest> make_routes() { return std::make_shared<ConsoleUnderTest>(); }
 INSTANTIATE_TEST_SUITE_P(Console, HttpRoutesConformance,
                          ::testing::Values(HttpRoutesProvider{"console", make_routes, cases(), {}}));
 

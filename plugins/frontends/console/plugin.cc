@@ -6,6 +6,7 @@
 #include "atoll/core/kernel_control.h"
 #include "atoll/core/log_control.h"
 #include "atoll/request/queue_metrics.h"
+#include "atoll/request/trace_log.h"
 #include "frontends/console/console_routes.h"
 
 namespace atl::frontends::console {
@@ -58,7 +59,8 @@ ATOLL_PLUGIN(
      .help = "Serves a page for operators on the HTTP frontend's address: models, requests, latencies.",
      .provides = {provide<HttpRoutes, &Console::routes>()},
      .needs = {need<ModelCatalog>().minor(4), optional<ModelControl>(), optional<Listeners>(),
-               optional<LogControl>(), optional<KernelControl>(), many<Access>(), many<QueueMetrics>()},
+               optional<LogControl>(), optional<KernelControl>(), optional<TraceLog>(), many<Access>(),
+               many<QueueMetrics>()},
      .options = kOptions});
 
 }  // namespace atl::frontends::console

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "atoll/core/guarded.h"
 #include "atoll/core/stop_executor.h"
 
 namespace atl::tracing {
@@ -16,6 +17,10 @@ Status BackgroundExporter::start(ExecutorFactory& executors) noexcept {
   Result<SerialExecutorPtr> executor = executors.create("trace", {});
   if (!executor.ok()) return std::move(executor).status();
   executor_ = std::move(executor).value();
+  // An instance whose place this one takes may have left some, to be forgotten in time.
+  if (slowest_ != nullptr && slowest_->size_bytes() != 0)
+    executor_->post(
+        {[](void* self) { static_cast<BackgroundExporter*>(self)->forget_old(); }, this, nullptr});
   return {};
 }
 
@@ -24,7 +29,7 @@ void BackgroundExporter::stop(int64_t deadline_ns) noexcept {
   stopping_.store(true, std::memory_order_relaxed);
   stop_waiting(deadline_ns);
   stop_executor(executor_);
-  take(take_all());
+  take_new();
   flush(deadline_ns);
 }
 
@@ -46,7 +51,7 @@ void BackgroundExporter::wake() noexcept {
                      auto& exporter = *static_cast<BackgroundExporter*>(self);
                      // Before the list is taken: who comes later wakes it again.
                      exporter.awake_.store(false, std::memory_order_seq_cst);
-                     exporter.take(exporter.take_all());
+                     exporter.take_new();
                    },
                    this, nullptr});
 }
@@ -59,6 +64,32 @@ std::deque<std::unique_ptr<Record>> BackgroundExporter::take_all() noexcept {
     delete std::exchange(link, link->next);
   }
   return records;
+}
+
+void BackgroundExporter::take_new() noexcept {
+  std::deque<std::unique_ptr<Record>> records = take_all();
+  if (slowest_ != nullptr && !records.empty()) {
+    // Where there is no memory for a look at them, they are exported all the same.
+    (void)guarded("keeping the slowest traces", [&]() -> Status {
+      for (const auto& record : records) slowest_->add(*record, clock_.now_ns());
+      return {};
+    });
+    forget_old();
+  }
+  take(std::move(records));
+}
+
+void BackgroundExporter::forget_old() noexcept {
+  if (slowest_ == nullptr || forgets_later_ || !may_wait()) return;
+  const int64_t next_ns = slowest_->forget_old(clock_.now_ns());
+  if (next_ns == INT64_MAX) return;
+  forgets_later_ = true;
+  executor_->post_at(next_ns, {[](void* self) {
+                                 auto& exporter = *static_cast<BackgroundExporter*>(self);
+                                 exporter.forgets_later_ = false;
+                                 exporter.forget_old();
+                               },
+                               this, nullptr});
 }
 
 void BackgroundExporter::done(std::unique_ptr<Record> record, bool exported) noexcept {

@@ -11,6 +11,7 @@
 #include "atoll/core/log.h"
 #include "telemetry/trace/record.h"
 #include "telemetry/trace/recorder.h"
+#include "telemetry/trace/slowest_traces.h"
 
 namespace atl::tracing {
 
@@ -29,6 +30,8 @@ class BackgroundExporter : public RecordSink {
   BackgroundExporter& operator=(const BackgroundExporter&) = delete;
   virtual ~BackgroundExporter();
 
+  /// Has the slowest of the traces that are exported kept, too. To be called before start(); outlives the exporter.
+  void keep_in(SlowestTraces& traces) noexcept { slowest_ = &traces; }
   /// Starts the thread. Errors: those of ExecutorFactory::create.
   Status start(ExecutorFactory& executors) noexcept;
   /// Nobody submits any more: exports what is left, on this thread, until the deadline of the clock, and
@@ -70,9 +73,14 @@ class BackgroundExporter : public RecordSink {
   };
   void wake() noexcept;
   std::deque<std::unique_ptr<Record>> take_all() noexcept;
+  void take_new() noexcept;
+  /// Forgets traces that are too old, now and whenever one is.
+  void forget_old() noexcept;
 
   Log& log_;
   ExportCounts& counts_;
+  SlowestTraces* slowest_ = nullptr;  ///< null: none are kept
+  bool forgets_later_ = false;        ///< a timer is set
   std::atomic<Link*> newest_{nullptr};
   std::atomic<bool> awake_{false};
   std::atomic<bool> stopping_{false};

@@ -15,29 +15,46 @@ namespace atl::tracing {
 namespace {
 
 /// The running instances of this process, by name, the newest of each last: an instance that takes another one's place
-/// begins with what clients have set there. Found only by code of the same file; one that is replaced by a newer build of
-/// the plugin begins with the manifest's values.
+/// begins with what clients have set there, and shares its slowest traces, to which both add while both run. Found only by
+/// code of the same file; one that is replaced by a newer build of the plugin begins with the manifest's values, and without
+/// traces.
 class RunningServices {
  public:
-  void add(std::string_view instance, const TracingService& service) {
+  void add(std::string_view instance, const TracingService& service, std::shared_ptr<SlowestTraces> slowest) {
     std::scoped_lock lock(mutex_);
-    services_.emplace_back(instance, &service);
+    running_.push_back({std::string(instance), &service, std::move(slowest)});
   }
   void remove(const TracingService& service) {
     std::scoped_lock lock(mutex_);
-    std::erase_if(services_, [&](const auto& one) { return one.second == &service; });
+    std::erase_if(running_, [&](const Running& one) { return one.service == &service; });
   }
   ClientSettings settings_of(std::string_view instance) const {
     std::scoped_lock lock(mutex_);
-    for (auto one = services_.rbegin(); one != services_.rend(); ++one) {
-      if (one->first == instance) return one->second->client_settings();
-    }
-    return {};
+    const Running* const found = newest(instance);
+    return found == nullptr ? ClientSettings() : found->service->client_settings();
+  }
+  /// Null: no such instance runs.
+  std::shared_ptr<SlowestTraces> slowest_of(std::string_view instance) const {
+    std::scoped_lock lock(mutex_);
+    const Running* const found = newest(instance);
+    return found == nullptr ? nullptr : found->slowest;
   }
 
  private:
+  struct Running {
+    std::string instance;
+    const TracingService* service;
+    std::shared_ptr<SlowestTraces> slowest;
+  };
+  const Running* newest(std::string_view instance) const noexcept {
+    for (auto one = running_.rbegin(); one != running_.rend(); ++one) {
+      if (one->instance == instance) return &*one;
+    }
+    return nullptr;
+  }
+
   mutable std::mutex mutex_;
-  std::vector<std::pair<std::string, const TracingService*>> services_;
+  std::vector<Running> running_;
 };
 
 RunningServices& running_services() {
@@ -68,6 +85,10 @@ class TracePlugin final : public Plugin {
     return {};
   }
   Status start() override {
+    if (host_.replaces_running_instance()) slowest_ = running_services().slowest_of(host_.instance_name());
+    if (slowest_ == nullptr) slowest_ = std::make_shared<SlowestTraces>();
+    service_->use(*slowest_);
+    exporter_->keep_in(*slowest_);
     ATOLL_RETURN_IF_ERROR(devices_.open());
     ATOLL_RETURN_IF_ERROR(exporter_->start(host_.executors()));
     if (host_.replaces_running_instance()) {
@@ -78,7 +99,7 @@ class TracePlugin final : public Plugin {
                             " end: they do not go with the changed options");
       }
     }
-    running_services().add(host_.instance_name(), *service_);
+    running_services().add(host_.instance_name(), *service_, slowest_);
     return {};
   }
   void stop() override {
@@ -98,6 +119,7 @@ class TracePlugin final : public Plugin {
   IdSource ids_;
   ExportCounts counts_;
   DeviceMemory devices_{host_};
+  std::shared_ptr<SlowestTraces> slowest_;
   std::unique_ptr<BackgroundExporter> exporter_;
   std::unique_ptr<TracingService> service_;
 };
@@ -111,6 +133,7 @@ ATOLL_PLUGIN(TracePlugin, {.name = "telemetry/trace",
                            .help = "Samples requests and writes their traces to a file or a collector.",
                            .flags = ATOLL_PLUGIN_RESIDENT,
                            .provides = {provide<Tracing, &TracePlugin::service>(),
+                                        provide<TraceLog, &TracePlugin::service>(),
                                         provide<MetricSource, &TracePlugin::service>()},
                            .needs = {many<Memory>()},
                            .options = kOptions,

@@ -70,6 +70,29 @@ TEST_F(TracePluginTest, WhatClientsHaveSetGoesOverToTheNextInstance) {
   next.stop();
 }
 
+TEST_F(TracePluginTest, TheSlowestTracesGoOverToTheNextInstance) {
+  host_.options().set_string("trace_file", (folder_.path() / "t.json").string());
+  host_.options().set_strings("level", {"TIMESTAMPS"}).set_int("rate", 1);
+  test::PluginRunner before(host_);
+  ASSERT_TRUE(before.create_and_start().ok());
+  trace_one(before);
+  host_.set_replaces_running_instance(true);
+  test::PluginRunner next(host_);
+  ASSERT_TRUE(next.create_and_start().ok());
+  // What ends while both run, or with the end of the one before, is in the log of both.
+  trace_one(before);
+  before.drain(0);
+  before.stop();
+  EXPECT_EQ(next.query<TraceLog>()->slowest().size(), 2u);
+  next.stop();
+  // One that takes nobody's place begins without any.
+  host_.set_replaces_running_instance(false);
+  test::PluginRunner other(host_);
+  ASSERT_TRUE(other.create_and_start().ok());
+  EXPECT_TRUE(other.query<TraceLog>()->slowest().empty());
+  other.stop();
+}
+
 TEST_F(TracePluginTest, PostsToACollector) {
   Collector collector;
   host_.options().set_strings("level", {"TIMESTAMPS"}).set_int("rate", 0).set_string("mode", "opentelemetry");

@@ -152,6 +152,16 @@ void TracingService::publish(std::unique_ptr<ScopeSnapshot> next) {
   exporter_.scopes_changed();
 }
 
+std::vector<TraceSummary> TracingService::slowest() const noexcept {
+  return slowest_ == nullptr ? std::vector<TraceSummary>()
+                             : slowest_->slowest(recorder_context_.clock.now_ns());
+}
+
+Result<FinishedTrace> TracingService::find(uint64_t id) const noexcept {
+  if (slowest_ == nullptr) return not_found("trace ", id, " is not kept");
+  return slowest_->find(id, recorder_context_.clock.now_ns());
+}
+
 void TracingService::collect(MetricSink& sink) const noexcept {
   auto count = [&](std::string_view name, std::string_view help, const std::atomic<uint64_t>& value) {
     sink.family(name, help, MetricKind::kCounter);

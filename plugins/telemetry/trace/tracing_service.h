@@ -1,4 +1,4 @@
-/// Services "atoll.tracing/1" and "atoll.metric_source/1".
+/// Services "atoll.tracing/1", "atoll.trace_log/1" and "atoll.metric_source/1".
 #pragma once
 
 #include <atomic>
@@ -10,11 +10,13 @@
 
 #include "atoll/core/gate.h"
 #include "atoll/core/metrics.h"
+#include "atoll/request/trace_log.h"
 #include "atoll/request/tracing.h"
 #include "telemetry/trace/background_exporter.h"
 #include "telemetry/trace/recorder.h"
 #include "telemetry/trace/scope_table.h"
 #include "telemetry/trace/settings.h"
+#include "telemetry/trace/slowest_traces.h"
 
 namespace atl::tracing {
 
@@ -24,18 +26,21 @@ struct ClientSettings {
   std::map<std::string, OwnValues> models;
 };
 
-class TracingService final : public Tracing, public MetricSource {
+class TracingService final : public Tracing, public TraceLog, public MetricSource {
  public:
   /// \param config, exporter, counts, clock, gate  outlive the service, and the service the traces.
   TracingService(const Config& config, BackgroundExporter& exporter, const ExportCounts& counts,
                  const Clock& clock, Gate& gate, IdSource& ids);
 
+  /// Of both Tracing and TraceLog.
   bool active() const noexcept override { return on_.load(std::memory_order_relaxed); }
   Trace* start(const TraceStart& request) noexcept override;
   Result<std::vector<TraceSetting>> settings(std::string_view model) const noexcept override;
   /// A model's scope is made anew, and so is that of every model that takes over a changed global value:
   /// their sampling begins again.
   Status update(std::string_view model, std::span<const TraceSetting> changes) noexcept override;
+  std::vector<TraceSummary> slowest() const noexcept override;
+  Result<FinishedTrace> find(uint64_t id) const noexcept override;
   void collect(MetricSink& sink) const noexcept override;
 
   ClientSettings client_settings() const;
@@ -48,6 +53,8 @@ class TracingService final : public Tracing, public MetricSource {
   void limit_models(size_t models_max) noexcept { models_max_ = models_max; }
   /// What reaches tensors in device memory. To be set before use; outlives the traces.
   void use(const DeviceMemory& devices) noexcept { recorder_context_.devices = &devices; }
+  /// What the exporter keeps the slowest traces in; without it there are none. To be set before use; outlives the service.
+  void use(const SlowestTraces& slowest) noexcept { slowest_ = &slowest; }
 
  private:
   Result<std::unique_ptr<ScopeSnapshot>> with_global(OwnValues own) const;
@@ -67,6 +74,7 @@ class TracingService final : public Tracing, public MetricSource {
   mutable std::mutex mutex_;  ///< one update at a time; never by requests
   ScopeTable scopes_;
   RecorderContext recorder_context_;
+  const SlowestTraces* slowest_ = nullptr;
 };
 
 }  // namespace atl::tracing

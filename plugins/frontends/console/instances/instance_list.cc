@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "atoll/lib/json_writer.h"
+
 namespace atl::frontends::console {
 namespace {
 
@@ -11,6 +13,25 @@ using State = PluginStateChanged::State;
 constexpr SubscriptionOptions kEach{.depth = 4096, .overflow = Overflow::kDropOldest};
 
 }  // namespace
+
+std::string instances_json(const InstancesView& view, const ProcessStart& start) {
+  return object_json([&](CheckedWriter& json) {
+    write_member(json, "run", start.run);
+    write_member(json, "generation", view.generation);
+    write_member(json, "draining", view.is_draining);
+    write_array(json, "instances", view.instances, [&](const ListedInstance& instance) {
+      write_object(json, [&] {
+        write_member(json, "name", instance.name);
+        write_member(json, "plugin", instance.plugin);
+        write_member(json, "state", lifecycle_state_name(instance.state));
+        write_member(json, "generation", instance.generation);
+        write_member(json, "reason", instance.reason);
+        write_array(json, "services", instance.services,
+                    [&](const std::string& service) { write_text(json, service); });
+      });
+    });
+  });
+}
 
 Status InstanceList::open() {
   ATOLL_RETURN_IF_ERROR(server_news_.open(host_.events()));

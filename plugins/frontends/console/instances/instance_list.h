@@ -14,6 +14,7 @@
 #include "atoll/core/events.h"
 #include "atoll/core/host.h"
 #include "atoll/core/reload_events.h"
+#include "frontends/console/process_facts.h"
 
 namespace atl::frontends::console {
 
@@ -40,6 +41,9 @@ struct InstancesView {
   bool is_draining = false;
   std::vector<ListedInstance> instances;  ///< by name, then by generation
 };
+
+/// The answer of GET /v2/console/plugins.
+std::string instances_json(const InstancesView& view, const ProcessStart& start);
 
 /// Hears of instances. While a reload replaces one, there are two of its name. [any]
 class InstanceList {

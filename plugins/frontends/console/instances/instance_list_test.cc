@@ -7,7 +7,6 @@
 
 #include "atoll/core/text.h"
 #include "atoll/testing/fake_host.h"
-#include "frontends/console/instances/instances_json.h"
 
 namespace atl::frontends::console {
 namespace {

@@ -15,6 +15,7 @@ import {show as showSequences} from "./sequences.js";
 import {showLog, showTrace} from "./settings.js";
 import {show as showTenants} from "./tenants.js";
 import {show as showTimeline} from "./timeline.js";
+import {show as showTraces} from "./traces.js";
 import {show as showWaiting} from "./waiting.js";
 
 const view = document.getElementById("view");
@@ -75,6 +76,7 @@ function route() {
   else if (kind === "options") showOptions(view, page.signal, status, decoded(rest[0] || ""));
   else if (kind === "manifest") showManifest(view, page.signal, status);
   else if (kind === "timeline") showTimeline(view, page.signal, status);
+  else if (kind === "traces") showTraces(view, page.signal, status, decoded(rest[0] || ""));
   else if (kind === "waiting") showWaiting(view, page.signal, status);
   else if (kind === "sequences") showSequences(view, page.signal, status);
   else if (kind === "tenants") showTenants(view, page.signal, status);
