@@ -64,8 +64,9 @@ void ThreadMaker::serve() {
 }
 
 ThreadMaker& thread_maker() {
-  static ThreadMaker maker;
-  return maker;
+  // Never destroyed: what a program has not taken down when it exits still has threads, which end by this one.
+  static auto* maker = new ThreadMaker;
+  return *maker;
 }
 
 }  // namespace atl::runtime
