@@ -23,7 +23,7 @@ LONG_FIRST = ("packages", "sdk", "test_files", "test_gpu_bench_on_double", "test
               "test_little_memory", "test_unloading_everything", "test_serve", "test_model_control", "test_many_sequences",
               "test_python_workers", "test_python_limits", "test_hangs", "test_flat", "test_grpc_frames", "test_h2spec",
               "test_perf_analyzer_watch", "test_python_loads", "test_python_reload", "test_python_models_examples",
-              "test_pytorch_models", "test_endpoint_picker", "test_console_pages", "test_every_edit", "test_many_connections", "test_slurm", "test_lint")
+              "test_pytorch_models", "test_endpoint_picker", "test_console_pages", "test_every_edit", "test_testssl", "test_many_connections", "test_slurm", "test_lint")
 
 
 def hide_python_packages():

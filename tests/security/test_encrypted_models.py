@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import shutil
 import signal
 
 import numpy as np
@@ -66,13 +67,13 @@ def test_files_that_are_not_as_they_were_written(world):
     model, other = (world.add(name, seed) / "1" / "model.onnx" for name, seed in (("model", 1), ("another", 2)))
     whole = model.read_bytes()
     assert whole[:8] == b"\x89ATLENC\n" and weights(1)[:8].tobytes() not in whole
-    # The model is smaller than a chunk, so that the file is a header, one chunk's cipher text, and a tag.
+    # The model is smaller than a chunk, so that the file is a header, its name, one chunk's cipher text, and a tag.
     changed = whole[:50_000] + bytes([whole[50_000] ^ 1]) + whole[50_001:]
-    cases = {"is cut: it ends in its header": whole[:100], "is cut: it ends in chunk 1": whole[:130],
+    cases = {"is cut: it ends in its header": whole[:100], "is cut: it ends in chunk 1": whole[:140],
              "is damaged: chunk 1 of 1 was changed": changed, "of this file": whole[:128] + other.read_bytes()[128:],
              "or does not belong to this place": whole + b"x", "was encrypted with another key": whole[:20] + b"x" + whole[21:],
              "is encrypted with the key 'unknown', which": whole[:48] + b"unknown" + whole[55:],
-             "is encrypted in format 2, expected 1": whole[:8] + b"\2" + whole[9:]}
+             "is encrypted in format 1, expected 2: encrypt the plain file again": whole[:8] + b"\1" + whole[9:]}
     with world.serve() as server, server.client() as client:
         for text, content in cases.items():
             model.write_bytes(content)
@@ -81,6 +82,36 @@ def test_files_that_are_not_as_they_were_written(world):
         model.write_bytes(whole)
         client.load_model("model")
         assert np.array_equal(answer(client, "model"), weights(1) + np.float32(1))
+
+
+def test_files_of_a_version_do_not_take_each_others_place(world):
+    plain = write_plain(world.folder / "plain" / "model", 1)
+    (write_plain(world.folder / "plain" / "other", 2) / "1" / "model.onnx").rename(plain / "1" / "other.onnx")
+    version = encrypt(plain, world.repository / "model", world.keys) / "1"
+    model, other = (version / name for name in ("model.onnx", "other.onnx"))
+
+    def exchange():
+        model.rename(version / "third")
+        other.rename(model)
+        (version / "third").rename(other)
+
+    with world.serve() as server, server.client() as client:
+        exchange()
+        message = refusal(client, "model")
+        assert f"model file '{model}' was encrypted under the name 'other.onnx', expected 'model.onnx'" in message, message
+        exchange()
+        client.load_model("model")
+        assert np.array_equal(answer(client, "model"), weights(1) + np.float32(1))
+
+
+def test_a_version_may_get_another_number_and_a_model_another_name(world):
+    folder = world.add("model", 1, external="weights.bin")
+    shutil.copytree(folder / "1", folder / "2")
+    folder.rename(world.repository / "renamed")
+    with world.serve() as server, server.client() as client:
+        client.load_model("renamed")
+        server.wait_logged("renamed/2/weights.bin' was decrypted")
+        assert np.array_equal(answer(client, "renamed"), weights(1) + np.float32(1))
 
 
 def test_keys_change_while_the_server_runs(world):

@@ -9,6 +9,7 @@ import pytest
 from support import models
 from support.server import BUILD, ROOT, Server
 from support.tls import MANIFEST, wait_ready
+from support.waiting import eventually
 
 PAGE = (ROOT / "docs" / "security.md").read_text()
 
@@ -60,6 +61,25 @@ def test_python(server, folder):
     done = subprocess.run([sys.executable, "-c", with_ports(blocks("python")[0], server)], cwd=folder, capture_output=True,
                           text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_mutual_tls(folder, monkeypatch):
+    section = PAGE.split("### Mutual TLS")[1].split("\n### ")[0]
+    make, ask = re.findall(r"^```bash\n(.*?)^```$", section, re.M | re.S)
+    subprocess.run(["bash", "-ec", make], cwd=folder, check=True, capture_output=True)
+    without_http = re.sub(r"\[plugin\.http\]\n(.+\n)*", "", MANIFEST.read_text())
+    (folder / "mutual.toml").write_text(without_http + "\n" + re.search(r"^```toml\n(.*?)^```$", section, re.M | re.S).group(1))
+    (folder / "no-models").mkdir()
+    monkeypatch.chdir(folder)  # the page's files are relative
+
+    def code(command):
+        return subprocess.run(["bash", "-ec", command], cwd=folder, capture_output=True, text=True).stdout
+
+    with Server(folder / "no-models", manifest=folder / "mutual.toml", grpc_frontend=None) as running:
+        command = ask.replace("curl ", "curl -sS -o /dev/null -w '%{http_code}' ")
+        command = command.replace("localhost:8000", f"localhost:{running.http_address.rsplit(':', 1)[1]}")
+        eventually(lambda: code(command) == "200")
+        assert code(command.replace("--cert client.crt --key client.key", "")) == "000", "the handshake fails"
 
 
 def test_the_options_are_all_there(server):

@@ -34,6 +34,9 @@ struct Entry {
   mode_t mode = 0;
   bool is_folder = false;
   bool is_of_version = false;
+
+  /// What the file is bound to: without the version, which may be copied to a new number.
+  std::string name_in_version() const { return name.lexically_relative(*name.begin()).string(); }
 };
 
 Status failed(const fs::path& path, const char* what) {
@@ -116,9 +119,11 @@ Status sync_folder(const fs::path& path) {
 
 /// Everything in the new folder, and on the disk.
 Status fill(const fs::path& from, const fs::path& to, const std::vector<Entry>& entries,
-            const EncryptionSettings& settings) {
+            EncryptionSettings settings) {
   for (const Entry& entry : entries) {
     if (!entry.is_folder) {
+      const std::string name = entry.name_in_version();
+      settings.name = name;
       ATOLL_RETURN_IF_ERROR(make_file(from / entry.name, to / entry.name, entry.mode,
                                       entry.is_of_version ? &settings : nullptr));
     } else if (::mkdir((to / entry.name).c_str(), 0700) != 0) {
@@ -171,7 +176,7 @@ Result<EncryptedModel> encrypt_to(const ModelEncryption& what, const fs::path& f
   // Repositories leave out names with a dot.
   std::string scratch = (to.parent_path() / cat(".", to.filename().string(), ".XXXXXX")).string();
   if (::mkdtemp(scratch.data()) == nullptr) return failed(scratch, "made");
-  Status status = fill(from, scratch, entries, {*id, *keys->find(*id)});
+  Status status = fill(from, scratch, entries, {"", *id, *keys->find(*id)});
   if (status.ok() && ::rename(scratch.c_str(), to.c_str()) != 0) status = failed(to, "made");
   if (!status.ok()) {
     std::error_code ignored;

@@ -23,9 +23,10 @@ struct EncryptedModel {
 
 /// Copies a model's folder and encrypts all files in folders of versions, which are those with a number as name. Other files,
 /// such as config.pbtxt and labels, stay as they are, since the server reads them by itself. Links are followed. The new folder
-/// has its name when everything in it is on the disk, and is not there before. The old one stays.
-/// Errors: INVALID_ARGUMENT there is no such folder or key, a file is encrypted already, no version has a file, something is
-/// neither file nor folder, or the new folder is there; INTERNAL what the system says. Nothing is left then.
+/// has its name when everything in it is on the disk, and is not there before. The old one stays. Each file keeps its name in
+/// the folder of its version; under another one it is refused.
+/// Errors: INVALID_ARGUMENT there is no such folder or key, a file is encrypted already or has a name that no encrypted file can
+/// have, no version has a file, something is neither file nor folder, or the new folder is there; INTERNAL what the system says. Nothing is left then.
 Result<EncryptedModel> encrypt_model(const ModelEncryption& what) noexcept;
 
 }  // namespace atl::ctl

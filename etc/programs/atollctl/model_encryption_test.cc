@@ -54,9 +54,9 @@ class ModelEncryptionTest : public ::testing::Test {
     return found;
   }
   /// With the key 'a' or 'b' of the file. \returns the id it names, and the plain bytes
-  std::string decrypted(const fs::path& name) const {
+  std::string decrypted(const fs::path& name, const fs::path& version = "new/1") const {
     auto keys = EncryptionKeys::read((root() / "keys").string(), false);
-    auto file = EncryptedFile::open((root() / name).string());
+    auto file = EncryptedFile::open((root() / name).string(), (root() / version).string());
     if (!file.ok()) return file.status().text();
     std::string plain(file->plain_bytes(), ' ');
     const Status status =
@@ -87,6 +87,25 @@ TEST_F(ModelEncryptionTest, FilesOfVersionsAreEncryptedAndOthersCopied) {
   EXPECT_EQ(fs::status(root() / "new").permissions(), fs::status(root() / "m").permissions());
   EXPECT_THAT(names(), UnorderedElementsAre("keys", "m", "new")) << "nothing else is left";
   for (const char* name : {"m", "new"}) ::chmod((root() / name / "1").c_str(), 0755);
+}
+
+TEST_F(ModelEncryptionTest, AFileHasItsNameInItsVersion) {
+  fs::create_directory(root() / "m" / "02");
+  write("m/02/model.onnx", "second");
+  ASSERT_TRUE(encrypt().ok());
+  EXPECT_EQ(decrypted("new/02/model.onnx", "new/02"), "a second");
+  fs::rename(root() / "new" / "1", root() / "new" / "3");
+  EXPECT_EQ(decrypted("new/3/model.onnx", "new/3"), "a plain model") << "a version may get another number";
+  EXPECT_EQ(decrypted("new/3/sub/weights", "new/3"), "a ");
+  fs::rename(root() / "new" / "3" / "sub" / "weights", root() / "new" / "3" / "weights");
+  EXPECT_THAT(decrypted("new/3/weights", "new/3"),
+              HasSubstr("encrypted under the name 'sub/weights', expected 'weights'"));
+}
+
+TEST_F(ModelEncryptionTest, ANameThatCannotBeIsNamed) {
+  write("m/1/a\nb", "x");
+  EXPECT_THAT(refusal(), HasSubstr("found the name of a file that cannot be encrypted"));
+  EXPECT_THAT(names(), UnorderedElementsAre("keys", "m"));
 }
 
 TEST_F(ModelEncryptionTest, TheNewFolderHasANameOfItsOwnUnlessItIsSaid) {

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "frontends/common/access/caller_look.h"
 #include "frontends/grpc_nghttp2/infer_call.h"
 #include "frontends/grpc_nghttp2/infer_stream.h"
 
@@ -16,8 +17,7 @@ CallThread::CallThread(GrpcCallContext& shared, ServingThread& worker) noexcept
 CallThread::~CallThread() = default;
 
 void CallerWatch::begin() noexcept {
-  constexpr int64_t kIntervalNs = kNsPerSecond;
-  if (!is_set()) thread_.loop.set(*this, thread_.loop.now_ns() + kIntervalNs);
+  if (!is_set()) thread_.loop.set(*this, thread_.loop.now_ns() + kCallerLookNs);
 }
 
 void CallerWatch::on_time() noexcept {

@@ -60,7 +60,7 @@ constexpr OptionTable kOptions{
     option_string("probes", "open")
         .choices("open|closed")
         .help("Whether calls that ask if the server lives or is ready need a token (closed), or not (open)."),
-    option_duration("poll_interval", "1s")
+    option_duration("poll_interval", "500ms")
         .range("0s", "86400s")
         .help("Time between two looks whether the file has changed; 0: only SIGHUP has it read again."),
 };

@@ -21,8 +21,9 @@ class DecryptedBytes final : public ModelFileBytes {
 
 }  // namespace
 
-Result<std::unique_ptr<ModelFileBytes>> ModelDecryptor::read(const std::string& path) noexcept {
-  Result<EncryptedFile> file = EncryptedFile::open(path);
+Result<std::unique_ptr<ModelFileBytes>> ModelDecryptor::read(const std::string& path,
+                                                             const std::string& version_directory) noexcept {
+  Result<EncryptedFile> file = EncryptedFile::open(path, version_directory);
   if (!file.ok()) return std::move(file).status();
   // Held while they are used: a new reading may take their place.
   const std::shared_ptr<const EncryptionKeys> keys = source_.keys();

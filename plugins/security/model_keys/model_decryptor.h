@@ -17,7 +17,8 @@ class ModelDecryptor final : public ModelFiles {
       : source_(source), lock_(lock), log_(log) {}
   virtual ~ModelDecryptor() = default;
 
-  Result<std::unique_ptr<ModelFileBytes>> read(const std::string& path) noexcept override;
+  Result<std::unique_ptr<ModelFileBytes>> read(const std::string& path,
+                                               const std::string& version_directory) noexcept override;
 
  private:
   const KeySource& source_;

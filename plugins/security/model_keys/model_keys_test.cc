@@ -41,15 +41,15 @@ class ModelKeysTest : public testing::Test {
     std::ofstream(path("plain")) << plain;
     const FileDescriptor from(::open(path("plain").c_str(), O_RDONLY | O_CLOEXEC));
     const FileDescriptor to(::open(path("model").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-    const Status status =
-        encrypt_file(from.get(), to.get(), {keys->ids()[0], *keys->find(keys->ids()[0]), 64, std::nullopt});
+    const Status status = encrypt_file(
+        from.get(), to.get(), {"model", keys->ids()[0], *keys->find(keys->ids()[0]), 64, std::nullopt});
     EXPECT_TRUE(status.ok()) << status.text();
     return path("model");
   }
   std::string start() { return plugin_.create_and_start().text(); }
   /// The plain bytes, or "<CODE> <message>".
   std::string read(const std::string& file) {
-    auto bytes = plugin_.query<ModelFiles>()->read(file);
+    auto bytes = plugin_.query<ModelFiles>()->read(file, folder_.path().string());
     if (!bytes.ok()) return cat(code_name(bytes.status().code()), " ", bytes.status().message());
     return {reinterpret_cast<const char*>((*bytes)->bytes().data()), (*bytes)->bytes().size()};
   }
@@ -84,6 +84,10 @@ TEST_F(ModelKeysTest, NamesTheFileAndWhatIsWrongWithIt) {
   write_model("plain", "a1");
   ASSERT_EQ(::truncate(path("model").c_str(), 140), 0);
   EXPECT_THAT(read(path("model")), HasSubstr("DATA_LOSS " + file + " is cut"));
+  write_model("plain", "a1");
+  ASSERT_EQ(::rename(path("model").c_str(), path("other").c_str()), 0);
+  EXPECT_THAT(read(path("other")), HasSubstr("DATA_LOSS model file '" + path("other") +
+                                             "' was encrypted under the name 'model', expected 'other'"));
   std::ofstream(path("model")) << "plain";
   EXPECT_EQ(read(path("model")), "INVALID_ARGUMENT " + file + " is not encrypted");
 }

@@ -7,13 +7,14 @@
 #include <openssl/params.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 namespace atl {
 namespace {
 
 constexpr size_t kNonceBytes = 12;
-constexpr std::string_view kPurpose = "atoll encrypted file 1";
+constexpr std::string_view kPurpose = "atoll encrypted file 2";
 
 // OpenSSL takes lengths as int.
 constexpr size_t kStepBytes = size_t{1} << 30;
@@ -56,19 +57,22 @@ void ChunkCipher::Free::operator()(evp_cipher_ctx_st* context) const noexcept {
 ChunkCipher::~ChunkCipher() { OPENSSL_cleanse(key_.data(), key_.size()); }
 
 Result<ChunkCipher> ChunkCipher::make(std::span<const std::byte, kCheckedHeaderBytes> head,
-                                      EncryptionKey key) noexcept {
+                                      std::string_view name, EncryptionKey key) noexcept {
   ChunkCipher cipher;
-  std::array<std::byte, kPurpose.size() + kCheckedHeaderBytes> info;
-  std::ranges::copy(std::as_bytes(std::span(kPurpose)), info.begin());
-  std::ranges::copy(head, info.begin() + kPurpose.size());
+  std::vector<std::byte> info;
+  for (const std::span<const std::byte> part :
+       {std::as_bytes(std::span(kPurpose)), std::span<const std::byte>(head), std::as_bytes(std::span(name))})
+    info.insert(info.end(), part.begin(), part.end());
   std::array<std::byte, kEncryptionKeyBytes + std::tuple_size_v<CheckValue>> derived;
   const bool is_derived =
       derive(key, head.subspan(kEncryptionSaltOffset, kEncryptionSaltBytes), info, derived);
   std::copy_n(derived.begin(), cipher.key_.size(), cipher.key_.begin());
   std::copy_n(derived.begin() + cipher.key_.size(), cipher.check_value_.size(), cipher.check_value_.begin());
   OPENSSL_cleanse(derived.data(), derived.size());
-  std::ranges::copy(head, cipher.header_.begin());
-  std::ranges::copy(cipher.check_value_, cipher.header_.begin() + kCheckedHeaderBytes);
+  for (const std::span<const std::byte> part :
+       {std::span<const std::byte>(head), std::span<const std::byte>(cipher.check_value_),
+        std::as_bytes(std::span(name))})
+    cipher.additional_data_.insert(cipher.additional_data_.end(), part.begin(), part.end());
   cipher.context_.reset(EVP_CIPHER_CTX_new());
   if (!is_derived || cipher.context_ == nullptr) return internal_error("OpenSSL has no HKDF with SHA-256");
   return cipher;
@@ -82,8 +86,8 @@ bool ChunkCipher::begin(ChunkPlace place, bool is_sealing) noexcept {
   int taken = 0;
   return EVP_CipherInit_ex(context_.get(), EVP_aes_256_gcm(), nullptr, raw(key_.data()), nonce.data(),
                            is_sealing ? 1 : 0) == 1 &&
-         EVP_CipherUpdate(context_.get(), nullptr, &taken, raw(header_.data()),
-                          static_cast<int>(header_.size())) == 1;
+         EVP_CipherUpdate(context_.get(), nullptr, &taken, raw(additional_data_.data()),
+                          static_cast<int>(additional_data_.size())) == 1;
 }
 
 bool ChunkCipher::seal(ChunkPlace place, std::span<const std::byte> plain,

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
+#include <vector>
 
 #include "atoll/core/status.h"
 #include "atoll/lib/encrypted_file.h"
@@ -28,13 +30,13 @@ using CheckValue = std::array<std::byte, 16>;
 /// Of one file. The key is wiped at the end.
 class ChunkCipher {
  public:
-  /// \param head  the header's first kCheckedHeaderBytes. Errors: INTERNAL OpenSSL lacks something.
-  static Result<ChunkCipher> make(std::span<const std::byte, kCheckedHeaderBytes> head,
+  /// \param head  the header's first kCheckedHeaderBytes. \param name  the file's. Errors: INTERNAL OpenSSL lacks something.
+  static Result<ChunkCipher> make(std::span<const std::byte, kCheckedHeaderBytes> head, std::string_view name,
                                   EncryptionKey key) noexcept;
   ChunkCipher(ChunkCipher&& other) noexcept = default;
   ~ChunkCipher();
 
-  /// That belongs to the key and the head.
+  /// That belongs to the key, the head and the name.
   const CheckValue& check_value() const noexcept { return check_value_; }
   /// \param sealed  kEncryptionTagBytes longer than `plain`. \returns false: OpenSSL fails
   bool seal(ChunkPlace place, std::span<const std::byte> plain, std::span<std::byte> sealed) noexcept;
@@ -51,7 +53,7 @@ class ChunkCipher {
 
   std::unique_ptr<evp_cipher_ctx_st, Free> context_;
   std::array<std::byte, kEncryptionKeyBytes> key_{};
-  std::array<std::byte, kEncryptedHeaderBytes> header_{};
+  std::vector<std::byte> additional_data_;
   CheckValue check_value_{};
 };
 

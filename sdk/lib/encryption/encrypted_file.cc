@@ -10,6 +10,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -20,8 +21,8 @@
 namespace atl {
 namespace {
 
-constexpr uint16_t kVersion = 1;
-constexpr size_t kVersionOffset = 8, kChunkOffset = 12, kIdOffset = 48, kIdBytes = 64;
+constexpr uint16_t kVersion = 2;
+constexpr size_t kVersionOffset = 8, kNameLengthOffset = 10, kChunkOffset = 12, kIdOffset = 48, kIdBytes = 64;
 constexpr uint32_t kLeastChunkBytes = 64, kMostChunkBytes = uint32_t{16} << 20;
 constexpr uint64_t kMostChunks = std::numeric_limits<uint32_t>::max();
 
@@ -83,9 +84,14 @@ Status write_full(int to, std::span<const std::byte> bytes) {
 Result<Header> make_header(const EncryptionSettings& settings) {
   if (!is_encryption_key_id(settings.key_id) || !is_chunk_size(settings.chunk_bytes))
     return invalid_argument("found a key id or a size of chunks that cannot be");
+  if (!is_encrypted_name(settings.name)) {
+    return invalid_argument("found the name of a file that cannot be encrypted, expected at most ",
+                            kMostEncryptedNameBytes, " bytes, without control characters");
+  }
   Header header{};
   std::memcpy(header.data(), kEncryptedFileMagic.data(), kEncryptedFileMagic.size());
   put(header, kVersionOffset, kVersion);
+  put(header, kNameLengthOffset, static_cast<uint16_t>(settings.name.size()));
   put(header, kChunkOffset, settings.chunk_bytes);
   if (settings.salt) {
     std::ranges::copy(*settings.salt, header.begin() + kEncryptionSaltOffset);
@@ -118,37 +124,67 @@ Status encrypt_chunks(int from, int to, ChunkCipher& cipher, std::span<std::byte
   return std::move(count).status();
 }
 
+/// The name that a file at this path must have; empty: it is not below the folder.
+std::string name_below(const std::string& folder, const std::string& path) {
+  namespace fs = std::filesystem;
+  std::string name =
+      fs::path(path).lexically_normal().lexically_relative(fs::path(folder).lexically_normal()).string();
+  return is_encrypted_name(name) ? name : std::string();
+}
+
 }  // namespace
+
+bool is_encrypted_name(std::string_view name) noexcept {
+  if (name.size() > kMostEncryptedNameBytes) return false;
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (std::ranges::any_of(name, is_control)) return false;
+  for (size_t begin = 0; begin <= name.size();) {
+    const size_t end = std::min(name.find('/', begin), name.size());
+    const std::string_view part = name.substr(begin, end - begin);
+    if (part.empty() || part == "." || part == "..") return false;
+    begin = end + 1;
+  }
+  return true;
+}
 
 Status encrypt_file(int from, int to, const EncryptionSettings& settings) noexcept {
   Result<Header> header = make_header(settings);
   if (!header.ok()) return std::move(header).status();
-  Result<ChunkCipher> cipher = ChunkCipher::make(checked_part(*header), settings.key);
+  Result<ChunkCipher> cipher = ChunkCipher::make(checked_part(*header), settings.name, settings.key);
   if (!cipher.ok()) return std::move(cipher).status();
   std::ranges::copy(cipher->check_value(), header->begin() + kCheckedHeaderBytes);
   ATOLL_RETURN_IF_ERROR(write_full(to, *header));
+  ATOLL_RETURN_IF_ERROR(write_full(to, std::as_bytes(std::span(settings.name))));
   const size_t chunk = settings.chunk_bytes;
   Result<LockedMemory> plain = LockedMemory::make(2 * chunk, false);
   if (!plain.ok()) return std::move(plain).status();
   return encrypt_chunks(from, to, *cipher, plain->bytes().first(chunk), plain->bytes().last(chunk));
 }
 
-Result<EncryptedFile> EncryptedFile::open(const std::string& path) noexcept {
+Result<EncryptedFile> EncryptedFile::open(const std::string& path,
+                                          const std::string& version_directory) noexcept {
+  const std::string name = name_below(version_directory, path);
+  if (name.empty()) {
+    return invalid_argument("model file '", path, "' is not in the folder '", version_directory,
+                            "' of its version, or has a name that no encrypted file has");
+  }
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file.valid()) {
     const int error = errno;
     const Code code = error == ENOENT || error == ENOTDIR ? Code::kNotFound : Code::kInternal;
     return make_status(code, "model file '", path, "': ", std::strerror(error));
   }
-  return open(std::move(file), path);
+  return open(std::move(file), path, name);
 }
 
-Result<EncryptedFile> EncryptedFile::open(FileDescriptor file, const std::string& name) noexcept {
+Result<EncryptedFile> EncryptedFile::open(FileDescriptor file, const std::string& path,
+                                          std::string_view name) noexcept {
   EncryptedFile opened;
   opened.file_ = std::move(file);
-  opened.name_ = name;
+  opened.path_ = path;
   Status status = opened.read_header();
-  if (!status.ok()) return make_status(status.code(), "model file '", name, "' ", status.message());
+  if (status.ok()) status = opened.read_name(name);
+  if (!status.ok()) return make_status(status.code(), "model file '", path, "' ", status.message());
   return opened;
 }
 
@@ -164,13 +200,31 @@ Status EncryptedFile::read_header() {
     return invalid_argument("is not encrypted");
   if (there < kVersionOffset + 2) return make_status(Code::kDataLoss, "is cut: it ends in its header");
   if (const auto version = get<uint16_t>(header_, kVersionOffset); version != kVersion)
-    return invalid_argument("is encrypted in format ", version, ", expected ", kVersion);
+    return invalid_argument("is encrypted in format ", version, ", expected ", kVersion,
+                            ": encrypt the plain file again by an atollctl of this server's version");
   if (there < header_.size()) return make_status(Code::kDataLoss, "is cut: it ends in its header");
   chunk_bytes_ = get<uint32_t>(header_, kChunkOffset);
   key_id_ = id_in(header_);
-  if (!is_chunk_size(chunk_bytes_) || key_id_.empty() || get<uint16_t>(header_, kVersionOffset + 2) != 0)
+  if (!is_chunk_size(chunk_bytes_) || key_id_.empty())
     return make_status(Code::kDataLoss, "has a damaged header");
-  const uint64_t body = file_bytes_ - header_.size(), whole = chunk_bytes_ + kEncryptionTagBytes;
+  return {};
+}
+
+/// And the sizes of what is behind the name.
+Status EncryptedFile::read_name(std::string_view expected) {
+  const size_t length = get<uint16_t>(header_, kNameLengthOffset);
+  if (length > kMostEncryptedNameBytes) return make_status(Code::kDataLoss, "has a damaged header");
+  if (file_bytes_ < header_.size() + length)
+    return make_status(Code::kDataLoss, "is cut: it ends in its header");
+  name_.resize(length);
+  ATOLL_RETURN_IF_ERROR(read_at(header_.size(), std::as_writable_bytes(std::span(name_))));
+  if (!is_encrypted_name(name_)) return make_status(Code::kDataLoss, "has a damaged header");
+  // Whether the header tells the truth is seen when it is decrypted.
+  if (name_ != expected) {
+    return make_status(Code::kDataLoss, "was encrypted under the name '", name_, "', expected '", expected,
+                       "': encrypted files of a version cannot be renamed, nor take each other's place");
+  }
+  const uint64_t body = file_bytes_ - body_offset(), whole = chunk_bytes_ + kEncryptionTagBytes;
   chunks_ = (body + whole - 1) / whole;
   const uint64_t last = chunks_ == 0 ? 0 : body - (chunks_ - 1) * whole;
   if (last < kEncryptionTagBytes || (chunks_ > 1 && last == kEncryptionTagBytes))
@@ -195,10 +249,10 @@ Status EncryptedFile::read_at(uint64_t offset, std::span<std::byte> bytes) const
 Status EncryptedFile::decrypt(EncryptionKey key, std::span<std::byte> plain) const noexcept {
   const auto failed = [&](Code code, const auto&... what) {
     OPENSSL_cleanse(plain.data(), plain.size());
-    return make_status(code, "model file '", name_, "' ", what...);
+    return make_status(code, "model file '", path_, "' ", what...);
   };
   if (plain.size() != plain_bytes_) return failed(Code::kInternal, "does not fit the memory for it");
-  Result<ChunkCipher> cipher = ChunkCipher::make(checked_part(header_), key);
+  Result<ChunkCipher> cipher = ChunkCipher::make(checked_part(header_), name_, key);
   if (!cipher.ok()) return failed(cipher.status().code(), "cannot be decrypted: ", cipher.status().message());
   if (CRYPTO_memcmp(cipher->check_value().data(), header_.data() + kCheckedHeaderBytes,
                     cipher->check_value().size()) != 0) {
@@ -210,7 +264,7 @@ Status EncryptedFile::decrypt(EncryptionKey key, std::span<std::byte> plain) con
     const uint64_t from = i * chunk_bytes_;
     const auto part = plain.subspan(from, std::min<uint64_t>(chunk_bytes_, plain_bytes_ - from));
     const auto chunk = std::span(sealed).first(part.size() + kEncryptionTagBytes);
-    const Status read = read_at(header_.size() + i * (chunk_bytes_ + kEncryptionTagBytes), chunk);
+    const Status read = read_at(body_offset() + i * (chunk_bytes_ + kEncryptionTagBytes), chunk);
     if (!read.ok()) return failed(read.code(), read.message());
     const auto number = static_cast<uint32_t>(i);
     const bool is_last = i + 1 == chunks_;

@@ -53,10 +53,13 @@ std::string plain_of(size_t size) {
   return plain;
 }
 
-std::string encrypted(const std::string& plain, uint8_t key = 0, uint32_t chunk = kChunk) {
+constexpr std::string_view kName = "sub/model";
+constexpr size_t kHead = kEncryptedHeaderBytes + kName.size();
+
+std::string encrypted(const std::string& plain, uint8_t key = 0, std::string_view name = kName) {
   const FileDescriptor from = file_of(plain), to = file_of({});
   const auto bytes = key_from(key);
-  const Status status = encrypt_file(from.get(), to.get(), {"a", bytes, chunk, std::nullopt});
+  const Status status = encrypt_file(from.get(), to.get(), {name, "a", bytes, kChunk, std::nullopt});
   EXPECT_TRUE(status.ok()) << status.text();
   return bytes_of(to);
 }
@@ -67,8 +70,8 @@ struct Decrypted {
   std::string text;
 };
 
-Decrypted decrypted(const std::string& bytes, uint8_t key = 0) {
-  auto file = EncryptedFile::open(file_of(bytes), "f");
+Decrypted decrypted(const std::string& bytes, uint8_t key = 0, std::string_view name = kName) {
+  auto file = EncryptedFile::open(file_of(bytes), "f", name);
   if (!file.ok()) return {file.status().code(), std::string(file.status().message())};
   std::string plain(file->plain_bytes(), 'x');
   const Status status = file->decrypt(key_from(key), std::as_writable_bytes(std::span(plain)));
@@ -81,7 +84,7 @@ TEST(EncryptedFile, IsReadAsItWasWritten) {
   for (size_t size = 0; size <= 4 * kChunk + 2; ++size) {
     const std::string plain = plain_of(size), bytes = encrypted(plain);
     const size_t chunks = size == 0 ? 1 : (size + kChunk - 1) / kChunk;
-    ASSERT_EQ(bytes.size(), kEncryptedHeaderBytes + size + chunks * kEncryptionTagBytes);
+    ASSERT_EQ(bytes.size(), kHead + size + chunks * kEncryptionTagBytes);
     const Decrypted again = decrypted(bytes);
     ASSERT_EQ(again.code, Code::kOk) << again.text;
     ASSERT_EQ(again.text, plain);
@@ -93,10 +96,9 @@ TEST(EncryptedFile, HasChunksOfOneMebibyte) {
     const std::string plain = plain_of(size);
     const FileDescriptor from = file_of(plain), to = file_of({});
     const auto key = key_from(0);
-    ASSERT_TRUE(encrypt_file(from.get(), to.get(), {"a", key, uint32_t{1} << 20, std::nullopt}).ok());
+    ASSERT_TRUE(encrypt_file(from.get(), to.get(), {kName, "a", key, uint32_t{1} << 20, std::nullopt}).ok());
     const std::string bytes = bytes_of(to);
-    EXPECT_EQ(bytes.size(),
-              kEncryptedHeaderBytes + size + (size + (1 << 20) - 1) / (1 << 20) * kEncryptionTagBytes);
+    EXPECT_EQ(bytes.size(), kHead + size + (size + (1 << 20) - 1) / (1 << 20) * kEncryptionTagBytes);
     EXPECT_EQ(decrypted(bytes).text, plain);
   }
 }
@@ -104,7 +106,7 @@ TEST(EncryptedFile, HasChunksOfOneMebibyte) {
 TEST(EncryptedFile, IsNeverTheSameTwice) {
   const std::string one = encrypted("plain"), two = encrypted("plain");
   EXPECT_NE(one.substr(16, kEncryptionSaltBytes), two.substr(16, kEncryptionSaltBytes));
-  EXPECT_NE(one.substr(kEncryptedHeaderBytes), two.substr(kEncryptedHeaderBytes));
+  EXPECT_NE(one.substr(kHead), two.substr(kHead));
 }
 
 TEST(EncryptedFile, WithAnyBitChangedIsRefused) {
@@ -130,10 +132,8 @@ TEST(EncryptedFile, OfAnyOtherLengthIsRefused) {
 
 TEST(EncryptedFile, SaysWhatIsWrong) {
   const std::string bytes = encrypted(plain_of(3 * kChunk));
-  const auto chunk = [&](const std::string& of, size_t i) {
-    return of.substr(kEncryptedHeaderBytes + i * kWhole, kWhole);
-  };
-  const std::string header = bytes.substr(0, kEncryptedHeaderBytes);
+  const auto chunk = [&](const std::string& of, size_t i) { return of.substr(kHead + i * kWhole, kWhole); };
+  const std::string header = bytes.substr(0, kHead);
   const auto expect = [](const std::string& changed, Code code, const std::string& text) {
     const Decrypted found = decrypted(changed);
     EXPECT_EQ(found.code, code) << found.text;
@@ -143,6 +143,7 @@ TEST(EncryptedFile, SaysWhatIsWrong) {
   expect("some other file that is long enough", Code::kInvalidArgument, "is not encrypted");
   expect(header.substr(0, 9), Code::kDataLoss, "is cut: it ends in its header");
   expect(header.substr(0, 100), Code::kDataLoss, "is cut: it ends in its header");
+  expect(header.substr(0, kHead - 1), Code::kDataLoss, "is cut: it ends in its header");
   expect(header, Code::kDataLoss, "is cut: it ends in chunk 1");
   expect(bytes.substr(0, bytes.size() - kWhole + 3), Code::kDataLoss, "is cut: it ends in chunk 3");
   expect(bytes.substr(0, bytes.size() - kWhole), Code::kDataLoss,
@@ -157,8 +158,9 @@ TEST(EncryptedFile, SaysWhatIsWrong) {
   expect(header + chunk(bytes, 0) + chunk(other, 1) + chunk(bytes, 2), Code::kDataLoss,
          "is damaged: chunk 2 of 3");
   std::string version = bytes, id = bytes, padding = bytes, salt = bytes, size = bytes;
-  version[8] = 2;
-  expect(version, Code::kInvalidArgument, "is encrypted in format 2, expected 1");
+  version[8] = 1;
+  expect(version, Code::kInvalidArgument,
+         "is encrypted in format 1, expected 2: encrypt the plain file again");
   id[48] = 'b';
   expect(id, Code::kFailedPrecondition,
          "was encrypted with another key than the one that is called 'b' here, or its header");
@@ -170,6 +172,65 @@ TEST(EncryptedFile, SaysWhatIsWrong) {
   expect(size, Code::kDataLoss, "has a damaged header");
 }
 
+TEST(EncryptedFile, DoesNotTakeThePlaceOfAnotherOne) {
+  const std::string weights = encrypted(plain_of(100), 0, "weights");
+  EXPECT_EQ(decrypted(weights, 0, "weights").text, plain_of(100));
+  for (const char* name : {"model.onnx", "weight", "weights2", "sub/weights", "Weights", ""}) {
+    const Decrypted found = decrypted(weights, 0, name);
+    EXPECT_EQ(found.code, Code::kDataLoss);
+    EXPECT_THAT(found.text, HasSubstr(cat("model file 'f' was encrypted under the name 'weights', expected '",
+                                          name, "': encrypted files of a version cannot be renamed")));
+  }
+}
+
+TEST(EncryptedFile, WhoseNameWasChangedInItsHeaderIsRefused) {
+  const std::string other = encrypted(plain_of(100), 0, "sub/other"), own = encrypted(plain_of(100));
+  std::string renamed = other;
+  renamed.replace(kEncryptedHeaderBytes, kName.size(), kName);
+  const Decrypted found = decrypted(renamed);
+  EXPECT_EQ(found.code, Code::kFailedPrecondition);
+  EXPECT_THAT(found.text, HasSubstr("or its header was changed"));
+  // The whole head of the file whose place is taken, so that the header is right, and the chunks are not.
+  EXPECT_THAT(decrypted(own.substr(0, kHead) + other.substr(kHead)).text,
+              HasSubstr("is damaged: chunk 1 of 2"));
+}
+
+TEST(EncryptedFile, HasANameInTheFolderOfItsVersion) {
+  const TemporaryDirectory folder;
+  const std::filesystem::path version = folder.path() / "1";
+  std::filesystem::create_directories(version / "sub");
+  std::ofstream(version / "sub" / "model", std::ios::binary) << encrypted("plain");
+  const auto open = [&](const std::filesystem::path& path, const std::filesystem::path& in) {
+    const auto file = EncryptedFile::open(path.string(), in.string());
+    return file.ok() ? std::string("OK") : std::string(file.status().message());
+  };
+  const std::filesystem::path model = version / "sub" / "model";
+  EXPECT_EQ(open(model, version), "OK");
+  EXPECT_EQ(open(version.string() + "//sub/./model", version.string() + "/"), "OK");
+  EXPECT_THAT(open(model, version / "sub"), HasSubstr("under the name 'sub/model', expected 'model'"));
+  EXPECT_THAT(open(model, folder.path()), HasSubstr("under the name 'sub/model', expected '1/sub/model'"));
+  for (const auto& other : {folder.path() / "2", model, std::filesystem::path("1"), std::filesystem::path()})
+    EXPECT_THAT(open(model, other),
+                HasSubstr("is not in the folder '" + other.string() + "' of its version"));
+}
+
+TEST(EncryptedFile, HasNoOtherNamesThanThose) {
+  for (const char* name : {"a", "model.onnx", "a/b/c", "..a", "a..", "a b", "\xc3\xa4"})
+    EXPECT_TRUE(is_encrypted_name(name)) << name;
+  for (const char* name : {"", "/", "/a", "a/", "a//b", ".", "..", "a/..", "../a", "a/./b", "a\nb", "a\x7f"})
+    EXPECT_FALSE(is_encrypted_name(name)) << name;
+  EXPECT_FALSE(is_encrypted_name(std::string_view("a\0b", 3)));
+  EXPECT_TRUE(is_encrypted_name(std::string(kMostEncryptedNameBytes, 'a')));
+  EXPECT_FALSE(is_encrypted_name(std::string(kMostEncryptedNameBytes + 1, 'a')));
+  const std::string longest(kMostEncryptedNameBytes, 'a');
+  EXPECT_EQ(decrypted(encrypted("plain", 0, longest), 0, longest).text, "plain");
+  const FileDescriptor from = file_of("plain"), to = file_of({});
+  const auto key = key_from(0);
+  const Status status = encrypt_file(from.get(), to.get(), {"../a", "a", key, kChunk, std::nullopt});
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(status.text(), HasSubstr("found the name of a file that cannot be encrypted"));
+}
+
 TEST(EncryptedFile, WithAnotherKeyIsRefused) {
   const Decrypted found = decrypted(encrypted("plain", 1), 2);
   EXPECT_EQ(found.code, Code::kFailedPrecondition);
@@ -178,24 +239,27 @@ TEST(EncryptedFile, WithAnotherKeyIsRefused) {
 
 TEST(EncryptedFile, ThatIsNotThereOrNoFileIsSaidToBeSo) {
   const TemporaryDirectory folder;
-  EXPECT_EQ(EncryptedFile::open((folder.path() / "none").string()).status().code(), Code::kNotFound);
-  EXPECT_EQ(EncryptedFile::open(folder.path().string()).status().code(), Code::kInvalidArgument);
-  const std::string fifo = (folder.path() / "fifo").string();
+  const std::string version = folder.path().string(), sub = version + "/sub", fifo = version + "/fifo";
+  const auto failure = [&](const std::string& path) {
+    return EncryptedFile::open(path, version).status().code();
+  };
+  EXPECT_EQ(failure(version + "/none"), Code::kNotFound);
+  ASSERT_TRUE(std::filesystem::create_directory(sub));
+  EXPECT_EQ(failure(sub), Code::kInvalidArgument);
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
-  EXPECT_EQ(EncryptedFile::open(fifo).status().code(), Code::kInvalidArgument)
-      << "and nobody waits for its writer";
+  EXPECT_EQ(failure(fifo), Code::kInvalidArgument) << "and nobody waits for its writer";
 }
 
-// Made by Python's package cryptography (AESGCM, HKDF) as encrypted_file.h says: the key is the bytes 0 to 31, the salt 128 to 159,
-// the plain bytes are 0 to 149.
+// Made by Python's package cryptography (AESGCM, HKDF) as encrypted_file.h says: the name is "sub/model", the key the bytes 0 to
+// 31, the salt 128 to 159, the plain bytes are 0 to 149.
 constexpr char kMadeByPython[] =
-    "8941544c454e430a0100000040000000808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f"
+    "8941544c454e430a0200090040000000808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f"
     "6b6174000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"
-    "00000000000000000000000000000000958f4b625c57fd9a81338e63f0cbf626aa03c55c58cbc56f4783f34377ba822a"
-    "dc30ac44fc7a8a624954521d3008a6bc1ddb9efb3523b35658f79c3e3b444cc172d4208d5bd6b90fbb4a5ba22366552d"
-    "c1087e76a6be2563199b78fa69a209923b761b2ec2d32952ba907e7f726672c6e0f6a734d4ef45b2bdcd66bb59562534"
-    "a7b051aab89c6cf7e28b1872251c48072e3dc02d1f58fb43a009ab71c5b50efd53a44a648c36086a1b9b4399e0fb8493"
-    "04d6693c0b6a4d122139a393f3ab681f7161199f5e50d9f01c9f2fc6fb93d14e49b90f53495e";
+    "00000000000000000000000000000000e7d14d4158b13475d6a74c091af3a7a37375622f6d6f64656cfe0ec8a64fd9ba"
+    "d791a7a70bd268c3cf72c0fc6cdb2d26b7fd947ca2825323d91fa73c314a0854bc73008d3e39e9a0ad5682ac019199d4"
+    "c477fa768b0dedf07814c0230fcaf5bac64374bf6138e8189692cff930371ee5df2c83e94aaceef4d73d1341bae5c15b"
+    "a7ab4c60ded3bdeb5fd4cd80aa0269c77f3427e0aa82fbea4056c8fe5b007787b746585faf20e25f5cb0dce59bdf8aad"
+    "2ddb53e41dadf8d03f4ad8217ba327ae5e525c6ee75f7da9b6efdafa08cb9194fc2b7b40cde91023c0fd6bd4c72c6a";
 
 TEST(EncryptedFile, IsTheSameAsAnotherProgramMakes) {
   std::array<std::byte, kEncryptionSaltBytes> salt;
@@ -203,15 +267,16 @@ TEST(EncryptedFile, IsTheSameAsAnotherProgramMakes) {
   const auto encrypt = [&](const std::string& plain) {
     const FileDescriptor from = file_of(plain), to = file_of({});
     const auto key = key_from(0);
-    EXPECT_TRUE(encrypt_file(from.get(), to.get(), {"kat", key, kChunk, salt}).ok());
+    EXPECT_TRUE(encrypt_file(from.get(), to.get(), {kName, "kat", key, kChunk, salt}).ok());
     const std::string bytes = bytes_of(to);
     return hex({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
   };
   std::string plain(150, '\0');
   for (size_t i = 0; i < plain.size(); ++i) plain[i] = static_cast<char>(i);
   EXPECT_EQ(encrypt(plain), kMadeByPython);
-  EXPECT_EQ(encrypt("").substr(2 * 112), "958f4b625c57fd9a81338e63f0cbf626c98450a434b458771dac9164aff8ffd8")
-      << "check value and tag of an empty file";
+  EXPECT_EQ(encrypt("").substr(2 * 112),
+            "e7d14d4158b13475d6a74c091af3a7a37375622f6d6f64656c3598e19326c9636e76881fc0a379b476")
+      << "check value, name and tag of an empty file";
 }
 
 TEST(EncryptedFiles, IsFoundByAFileSomewhereBelow) {

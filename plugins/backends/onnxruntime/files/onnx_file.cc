@@ -108,7 +108,7 @@ Result<std::unique_ptr<ModelFileBytes>> read_external(ModelFiles& files, const O
   const std::string folder = std::filesystem::path(model.path).parent_path();
   auto file = backends::find_model_file(folder, name, "external data");
   if (!file.ok()) return std::move(file).status().note(cat("external data of '", model.path, "'"));
-  if (is_encrypted_file(file->path)) return files.read(file->path);
+  if (is_encrypted_file(file->path)) return files.read(file->path, model.version_directory);
   return invalid_argument("model file '", file->path,
                           "': found a plain file, expected an encrypted one, as it is external data of '",
                           model.path, "', which is encrypted");
@@ -118,7 +118,7 @@ Result<PlainModel> read_plain(const OnnxFile& file, Followed<ModelFiles>* model_
   PlainModel plain;
   if (model_files != nullptr) plain.files = model_files->hold();
   if (!plain.files) return no_model_files(file.path);
-  auto model = plain.files->read(file.path);
+  auto model = plain.files->read(file.path, file.version_directory);
   if (!model.ok()) return std::move(model).status();
   plain.model = std::move(model).value();
   if (plain.model->bytes().empty())
@@ -163,7 +163,7 @@ Result<OnnxFile> find_onnx_file(const std::string& version_directory, const std:
   auto found =
       backends::find_model_file(version_directory, name.empty() ? "model.onnx" : name, "an ONNX file");
   if (!found.ok()) return std::move(found).status();
-  OnnxFile file{std::move(found->path), found->size_bytes, false};
+  OnnxFile file{std::move(found->path), found->size_bytes, false, version_directory};
   file.is_encrypted = is_encrypted_file(file.path);
   if (file.is_encrypted) return file;
   // As external data its cipher text would be taken for weights.

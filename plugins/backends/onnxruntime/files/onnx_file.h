@@ -19,6 +19,7 @@ struct OnnxFile {
   std::string path;
   uint64_t size_bytes = 0;
   bool is_encrypted = false;
+  std::string version_directory;  ///< a beginning of the path
 };
 
 /// \param name  empty: model.onnx

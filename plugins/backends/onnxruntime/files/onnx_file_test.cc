@@ -70,9 +70,10 @@ class FakeModelFiles final : public ModelFiles {
     const std::string text_;
     int& count_;
   };
-  Result<std::unique_ptr<ModelFileBytes>> read(const std::string& path) noexcept override {
+  Result<std::unique_ptr<ModelFileBytes>> read(const std::string& path,
+                                               const std::string& folder) noexcept override {
     ++reads;
-    const auto found = plain.find(std::filesystem::path(path).filename());
+    const auto found = plain.find(std::filesystem::path(path).lexically_relative(folder));
     if (found == plain.end()) return make_status(Code::kFailedPrecondition, "no key for '", path, "'");
     return std::unique_ptr<ModelFileBytes>(new Bytes(found->second, alive));
   }
@@ -133,6 +134,17 @@ TEST_F(OnnxFileTest, WithoutKeysTheErrorNamesFileAndPlugin) {
   provide();
   EXPECT_EQ(failure(), cat("FAILED_PRECONDITION no key for '", model_path().string(), "'"));
   EXPECT_EQ(files_.alive, 0);
+}
+
+TEST_F(OnnxFileTest, ExternalDataIsReadByItsNameInTheVersion) {
+  provide();
+  std::filesystem::create_directory(version_folder() / "sub");
+  std::ofstream(version_folder() / "sub" / "weights") << kEncryptedFileMagic;
+  files_.plain["model.onnx"] = field(7, field(5, tensor("sub/weights")));
+  EXPECT_EQ(failure(),
+            cat("FAILED_PRECONDITION no key for '", (version_folder() / "sub" / "weights").string(), "'"));
+  files_.plain["sub/weights"] = "plain";
+  EXPECT_THAT(failure(), testing::Not(HasSubstr("no key")));
 }
 
 TEST_F(OnnxFileTest, PlainBytesThatAreNoModelAreRefused) {

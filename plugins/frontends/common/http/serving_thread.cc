@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "frontends/common/access/caller_look.h"
 #include "frontends/common/http/connection.h"
 #include "frontends/common/http/reply_head.h"
 #include "frontends/common/loop/posted_function.h"
@@ -14,7 +15,7 @@
 namespace atl::frontends::http {
 namespace {
 
-/// Connections are looked at so many times within the shortest of their timeouts, and each second at least.
+/// Connections are looked at so many times within the shortest of their timeouts, and as often as their callers at least.
 constexpr int64_t kTicksPerTimeout = 8;
 /// So long before the end of a drain streams are cancelled, so that their last event says why they end; of a short drain
 /// its last quarter.
@@ -156,7 +157,7 @@ void ServingThread::start_tick() {
   const ServerOptions& options = server.options;
   const int64_t now = server.host.clock().now_ns();
   int64_t interval = std::min(options.header_timeout_ns, options.idle_timeout_ns) / kTicksPerTimeout;
-  interval = std::clamp<int64_t>(interval, kNsPerMs, kNsPerSecond);
+  interval = std::clamp<int64_t>(interval, kNsPerMs, kCallerLookNs);
   if (stage() != Stage::kServing) {
     const int64_t next_ns = has_cancelled_streams_ ? ending_.deadline_ns : ending_.last_words_ns;
     interval = std::clamp<int64_t>(next_ns - now, kNsPerMs, interval);

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontends/common/access/caller_look.h"
 #include "frontends/common/codec/error_map.h"
 #include "frontends/common/grpc/method_list.h"
 #include "frontends/grpc/calls/call_metadata.h"
@@ -45,7 +46,7 @@ void InferStream::on_settled(bool) {
 }
 
 void InferStream::look_later() {
-  constexpr auto kInterval = std::chrono::seconds(1);
+  constexpr auto kInterval = std::chrono::nanoseconds(kCallerLookNs);
   const Lock lock(mutex_);
   is_watched_ = !is_done_;
   if (!is_watched_) return;

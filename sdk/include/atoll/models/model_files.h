@@ -11,7 +11,7 @@
 ///     if (is_encrypted_file(path)) {
 ///       const auto files = model_files_.hold();
 ///       if (!files) return no_model_files(path);
-///       Result<std::unique_ptr<ModelFileBytes>> file = files->read(path);
+///       Result<std::unique_ptr<ModelFileBytes>> file = files->read(path, source.version_directory);
 ///       if (!file.ok()) return std::move(file).status();
 ///       ... load from (*file)->bytes() ...
 ///     }                                           // the plain bytes are gone
@@ -107,11 +107,16 @@ class ModelFiles {
   /// Reads and decrypts a whole file. Every byte was authenticated when this returns; of a file that
   /// fails, nothing is given. Takes as long as reading the file, and about 0.3 s of CPU for a
   /// gigabyte. [worker]
+  /// \param version_directory  the folder of the version, which is a beginning of `path`. The rest of
+  /// the path is the file's name, which is authenticated: a file that has been encrypted under another
+  /// name is refused
   /// Errors: FAILED_PRECONDITION the file's key is not known here, or another key of the same id
-  /// made it; DATA_LOSS the file is not as it was written: it is cut, or bytes or chunks of it were
-  /// changed, moved or added; INVALID_ARGUMENT it is not encrypted; NOT_FOUND there is none;
-  /// RESOURCE_EXHAUSTED there is no memory for it, or none that may be locked. All name the path.
-  virtual Result<std::unique_ptr<ModelFileBytes>> read(const std::string& path) noexcept = 0;
+  /// made it; DATA_LOSS the file is not as it was written: it is cut, it has another name, or bytes or
+  /// chunks of it were changed, moved or added; INVALID_ARGUMENT it is not encrypted, is of another
+  /// format, or is not below the folder; NOT_FOUND there is none; RESOURCE_EXHAUSTED there is no memory
+  /// for it, or none that may be locked. All name the path.
+  virtual Result<std::unique_ptr<ModelFileBytes>> read(const std::string& path,
+                                                       const std::string& version_directory) noexcept = 0;
 
  protected:
   ~ModelFiles() = default;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "atoll/lib/encrypted_file.h"
@@ -14,6 +15,7 @@
 namespace {
 
 constexpr std::array<std::byte, atl::kEncryptionKeyBytes> kKey{};
+constexpr std::string_view kName = "f";
 
 atl::FileDescriptor file_of(std::span<const std::byte> bytes) {
   atl::FileDescriptor file(::memfd_create("fuzz", MFD_CLOEXEC));
@@ -30,7 +32,7 @@ void check_same(std::span<const std::byte> plain, const atl::EncryptedFile& file
   std::array<std::byte, atl::kEncryptionSaltBytes> salt;
   std::memcpy(salt.data(), data + 16, salt.size());
   const atl::FileDescriptor from = file_of(plain), to = file_of({});
-  if (!atl::encrypt_file(from.get(), to.get(), {file.key_id(), kKey, chunk, salt}).ok()) std::abort();
+  if (!atl::encrypt_file(from.get(), to.get(), {kName, file.key_id(), kKey, chunk, salt}).ok()) std::abort();
   std::string again(size + 1, '\0');
   if (::pread(to.get(), again.data(), again.size(), 0) != static_cast<ssize_t>(size)) std::abort();
   if (std::memcmp(again.data(), data, size) != 0) std::abort();
@@ -39,7 +41,7 @@ void check_same(std::span<const std::byte> plain, const atl::EncryptedFile& file
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  auto file = atl::EncryptedFile::open(file_of(std::as_bytes(std::span(data, size))), "f");
+  auto file = atl::EncryptedFile::open(file_of(std::as_bytes(std::span(data, size))), "path", kName);
   if (!file.ok()) return file.status().message().empty() ? std::abort(), 0 : 0;
   if (file->plain_bytes() > size) std::abort();
   std::vector<std::byte> plain(file->plain_bytes());
