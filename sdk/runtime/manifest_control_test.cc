@@ -14,16 +14,16 @@
 namespace atl::runtime {
 namespace {
 
-constexpr OptionTable kTable{
+constexpr OptionTable kControlTable{
     option_int("threads", 4).help("How many."), option_string("path").required().help("Where."),
     option_secret(option_string("word", "").help("What is said.")), option_moved("gone", "other/plugin")};
 
 DescribedInstance described(const std::string& name, const std::string& plugin, RawValue::Table options) {
   options.push_back({"path", {}, {std::string("/p"), {}}});
   Problems problems;
-  const auto values = read_options(name, {}, options, kTable, {}, problems);
+  const auto values = read_options(name, {}, options, kControlTable, {}, problems);
   EXPECT_TRUE(problems.empty()) << problems.status().text();
-  return describe_instance(name, plugin, kTable, *values);
+  return describe_instance(name, plugin, kControlTable, *values);
 }
 
 std::string text(const std::vector<InstanceDifference>& all) {

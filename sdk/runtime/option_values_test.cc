@@ -10,7 +10,7 @@
 namespace atl::runtime {
 namespace {
 
-constexpr atoll_option_v1 kTable[] = {
+constexpr atoll_option_v1 kReadTable[] = {
     {"flag", ATOLL_OPTION_BOOL, 0, "true", nullptr, nullptr, nullptr, "A flag."},
     {"count", ATOLL_OPTION_INT, 0, "3", "-2", "10", nullptr, "A number."},
     {"mode", ATOLL_OPTION_STRING, 0, "fast", nullptr, nullptr, "fast|slow", "How."},
@@ -33,14 +33,14 @@ RawValue::Member text(std::string key, std::string value) {
 
 std::string problems_of(const RawValue::Table& options) {
   Problems problems;
-  (void)read_options("plugin.a", {"m", 8, 1}, options, kTable, reserved_options(), problems);
+  (void)read_options("plugin.a", {"m", 8, 1}, options, kReadTable, reserved_options(), problems);
   return problems.status().text();
 }
 
 TEST(ReadOptionsTest, GivenValuesAndDefaults) {
   Problems problems;
-  auto values =
-      read_options("plugin.a", {}, {member("count", "-2"), member("paths", "['x']")}, kTable, {}, problems);
+  auto values = read_options("plugin.a", {}, {member("count", "-2"), member("paths", "['x']")}, kReadTable,
+                             {}, problems);
   EXPECT_EQ(problems.status().text(), "OK");
   EXPECT_TRUE(values->get_bool("flag"));
   EXPECT_EQ(values->get_int("count"), -2);
@@ -88,16 +88,16 @@ TEST(OptionValuesTest, ATrialListensOnNoFixedPortAndWritesElsewhere) {
 
 TEST(ReadOptionsTest, WrongValuesKeepTheirDefault) {
   Problems problems;
-  auto values = read_options("plugin.a", {}, {member("count", "11")}, kTable, {}, problems);
+  auto values = read_options("plugin.a", {}, {member("count", "11")}, kReadTable, {}, problems);
   EXPECT_EQ(values->get_int("count"), 3);
   EXPECT_TRUE(values->get_strings("paths").empty());
 }
 
 TEST(OptionValuesTest, EqualityIsOfValues) {
   Problems problems;
-  auto plain = read_options("plugin.a", {}, {}, kTable, {}, problems);
-  auto same = read_options("plugin.a", {}, {member("count", "3")}, kTable, {}, problems);
-  auto other = read_options("plugin.a", {}, {member("count", "4")}, kTable, {}, problems);
+  auto plain = read_options("plugin.a", {}, {}, kReadTable, {}, problems);
+  auto same = read_options("plugin.a", {}, {member("count", "3")}, kReadTable, {}, problems);
+  auto other = read_options("plugin.a", {}, {member("count", "4")}, kReadTable, {}, problems);
   EXPECT_TRUE(plain->equals(*same));
   EXPECT_FALSE(plain->equals(*other));
 }

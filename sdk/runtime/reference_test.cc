@@ -12,7 +12,7 @@ constexpr atoll_provided_v1 kProvides[] = {{"atoll.frontend/1", 2, 5, 0}, {"atol
 constexpr atoll_need_v1 kNeeds[] = {{"atoll.models/1", 2, 0},
                                     {"atoll.trace/1", 0, ATOLL_NEED_OPTIONAL},
                                     {"atoll.config/1", 0, ATOLL_NEED_MANY}};
-constexpr atoll_option_v1 kOptions[] = {
+constexpr atoll_option_v1 kListedOptions[] = {
     {"address", ATOLL_OPTION_STRING, ATOLL_OPTION_REQUIRED, nullptr, nullptr, nullptr, nullptr,
      "Where | to listen."},
     {"bytes_max", ATOLL_OPTION_BYTES, 0, "64MiB", "4KiB", "2GiB", nullptr, "Largest\nmessage."},
@@ -28,7 +28,7 @@ atoll_plugin_v1_t plugin() {
   plugin.provides_count = 2;
   plugin.needs = kNeeds;
   plugin.needs_count = 3;
-  plugin.options = kOptions;
+  plugin.options = kListedOptions;
   plugin.options_count = 3;
   return plugin;
 }
@@ -68,7 +68,7 @@ TEST(ReferenceTest, Text) {
 }
 
 TEST(ReferenceTest, SectionsComeFirst) {
-  const OptionSection sections[] = {{"server", "", {kOptions, 1}}, {"plugin.NAME", "Keys of all.", {}}};
+  const OptionSection sections[] = {{"server", "", {kListedOptions, 1}}, {"plugin.NAME", "Keys of all.", {}}};
   auto grpc = plugin();
   const atoll_plugin_v1_t* plugins[] = {&grpc};
   EXPECT_THAT(render_reference(sections, plugins, ReferenceFormat::kText),

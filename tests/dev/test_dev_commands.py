@@ -112,7 +112,7 @@ def test_a_broken_manifest(tree, text, line):
     (["release", "sdk", "atollctl"], "sdk atollctl", "sdk server"),
     (["release", "atoll_server"], "atoll_server", "atoll_server"),
     (["atoll_server"], "atoll_server", "atoll_server"),
-    (["dev", "runtime_escape_test"], "runtime_escape_test", "build"),
+    (["dev", "runtime_test"], "runtime_test", "build"),
     (["caches/local/"], "atoll caches-local", "caches/local"),
 ])
 def test_what_is_built_and_installed_for_what(tree, words, targets, packages):

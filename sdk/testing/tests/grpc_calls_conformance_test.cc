@@ -6,7 +6,7 @@
 namespace atl::test {
 namespace {
 
-enum class Fault {
+enum class CallsFault {
   kNone,
   kBadPath,
   kLongPath,
@@ -28,7 +28,7 @@ enum class Fault {
 /// Answers at once, on its thread, as a stream, and one call when its client goes or the provider drains.
 class Calls final : public GrpcCallsUnderTest, public GrpcCalls {
  public:
-  Calls(Fault fault, HeldFault held)
+  Calls(CallsFault fault, HeldFault held)
       : fault_(fault),
         held_(held, thread_, [](GrpcExchange& exchange) { exchange.answer({}); }),
         thread_(host_.executors().create("calls", {}).value()) {}
@@ -37,7 +37,7 @@ class Calls final : public GrpcCallsUnderTest, public GrpcCalls {
   // --- GrpcCallsUnderTest ---
   GrpcCalls& calls() override { return *this; }
   void drain() override {
-    if (fault_ != Fault::kDoesNotDrain) held_.end_all();
+    if (fault_ != CallsFault::kDoesNotDrain) held_.end_all();
   }
 
   // --- GrpcCalls ---
@@ -47,13 +47,13 @@ class Calls final : public GrpcCallsUnderTest, public GrpcCalls {
                                    {"/test.Calls/Stream", "inference"},
                                    {"/test.Calls/Failure", "test.failure"},
                                    {"/test.Calls/Held", "test.held"}};
-    if (fault_ == Fault::kBadPath) all.push_back({"/test.Calls", "metadata"});
-    if (fault_ == Fault::kLongPath) all.push_back({"/test.Calls/" + std::string(1024, 'x'), "metadata"});
-    if (fault_ == Fault::kOwnService) all.push_back({"/grpc.health.v1.Health/Ask", "metadata"});
-    if (fault_ == Fault::kBadCategory) all[0].category = "nobody's";
-    if (fault_ == Fault::kCategoryOfHttp) all[0].category = "metrics";
-    if (fault_ == Fault::kListsTwice) all.push_back(all[0]);
-    if (fault_ == Fault::kChangesMethods && calls_++ % 2 == 1) all.pop_back();
+    if (fault_ == CallsFault::kBadPath) all.push_back({"/test.Calls", "metadata"});
+    if (fault_ == CallsFault::kLongPath) all.push_back({"/test.Calls/" + std::string(1024, 'x'), "metadata"});
+    if (fault_ == CallsFault::kOwnService) all.push_back({"/grpc.health.v1.Health/Ask", "metadata"});
+    if (fault_ == CallsFault::kBadCategory) all[0].category = "nobody's";
+    if (fault_ == CallsFault::kCategoryOfHttp) all[0].category = "metrics";
+    if (fault_ == CallsFault::kListsTwice) all.push_back(all[0]);
+    if (fault_ == CallsFault::kChangesMethods && calls_++ % 2 == 1) all.pop_back();
     return all;
   }
   void handle(std::string_view method, GrpcExchange& exchange) noexcept override {
@@ -67,9 +67,9 @@ class Calls final : public GrpcCallsUnderTest, public GrpcCalls {
       exchange.end(Status(Code::kAborted, "as asked"));
     } else if (method == "/test.Calls/Held") {
       held_.hold(exchange);
-    } else if (fault_ == Fault::kAnswersTheUnknown) {
+    } else if (fault_ == CallsFault::kAnswersTheUnknown) {
       exchange.answer({});
-    } else if (fault_ != Fault::kLeavesTheUnknown) {
+    } else if (fault_ != CallsFault::kLeavesTheUnknown) {
       exchange.end(Status(Code::kUnimplemented, ""));
     }
   }
@@ -80,9 +80,9 @@ class Calls final : public GrpcCallsUnderTest, public GrpcCalls {
     thread_->post(make_task(std::move(function)));
   }
   void now(GrpcExchange& exchange) {
-    if (fault_ == Fault::kFailsTheKnown) return exchange.end(Status(Code::kUnimplemented, ""));
+    if (fault_ == CallsFault::kFailsTheKnown) return exchange.end(Status(Code::kUnimplemented, ""));
     exchange.answer("now");
-    if (fault_ == Fault::kAnswersTwice) exchange.answer("now");
+    if (fault_ == CallsFault::kAnswersTwice) exchange.answer("now");
   }
   void later(GrpcExchange& exchange) {
     std::string_view key;
@@ -90,19 +90,19 @@ class Calls final : public GrpcCallsUnderTest, public GrpcCalls {
     const std::string message(reinterpret_cast<const char*>(exchange.message().data()),
                               exchange.message().size());
     exchange.answer(cat(exchange.caller(), key, message));
-    if (fault_ == Fault::kTouchesAfterTheEnd) (void)exchange.message();
+    if (fault_ == CallsFault::kTouchesAfterTheEnd) (void)exchange.message();
   }
   void stream(GrpcExchange& exchange) {
     for (int i = 0; i < 3; ++i) {
       if (exchange.write("piece").ok()) continue;
-      if (fault_ == Fault::kGivesUpWhenWritesFail) return;
+      if (fault_ == CallsFault::kGivesUpWhenWritesFail) return;
       break;
     }
     exchange.end({});
-    if (fault_ == Fault::kWritesAfterTheEnd) (void)exchange.write("late").ok();
+    if (fault_ == CallsFault::kWritesAfterTheEnd) (void)exchange.write("late").ok();
   }
 
-  const Fault fault_;
+  const CallsFault fault_;
   mutable int calls_ = 0;
   FakeHost host_{"calls", FakeHost::Threads::kReal};
   HeldExchanges<GrpcExchange> held_;
@@ -110,7 +110,7 @@ class Calls final : public GrpcCallsUnderTest, public GrpcCalls {
 };
 
 /// \param fails, sees_seldom  as of expect_failures()
-GrpcCallsProvider calls(std::string name, Fault fault, const std::vector<std::string>& fails = {},
+GrpcCallsProvider calls(std::string name, CallsFault fault, const std::vector<std::string>& fails = {},
                         const std::string& sees_seldom = {}, HeldFault held = HeldFault::kNone) {
   GrpcCallsProvider provider;
   provider.name = std::move(name);
@@ -131,39 +131,39 @@ GrpcCallsProvider calls(std::string name, Fault fault, const std::vector<std::st
 }
 GrpcCallsProvider calls(std::string name, HeldFault held, const std::vector<std::string>& fails,
                         const std::string& sees_seldom = {}) {
-  return calls(std::move(name), Fault::kNone, fails, sees_seldom, held);
+  return calls(std::move(name), CallsFault::kNone, fails, sees_seldom, held);
 }
 /// Right, but the test has no case for one of its methods.
 GrpcCallsProvider without_a_case() {
-  GrpcCallsProvider provider = calls("no case", Fault::kNone, {"MethodsAreOnesThatAFrontendServes"});
+  GrpcCallsProvider provider = calls("no case", CallsFault::kNone, {"MethodsAreOnesThatAFrontendServes"});
   provider.cases.erase(provider.cases.begin());
   return provider;
 }
 
 /// What sees a fault in how a call is answered that its client waits for.
-const std::vector<std::string> kWhoeverAsks = {"MethodsAreTheSameAtEachCall", "EachCallIsAnsweredOnce",
-                                               "AClientMayHaveGoneBefore",    "AClientMayGoAtAnyTime",
-                                               "AClientMayTakeNothing",       "WhatLastsEndsInADrain",
-                                               "ManyClientsCallAtATime"};
-const std::vector<std::string> kUnlisted = {"MethodsAreOnesThatAFrontendServes"};
+const std::vector<std::string> kWhoeverAsksCalls = {"MethodsAreTheSameAtEachCall", "EachCallIsAnsweredOnce",
+                                                    "AClientMayHaveGoneBefore",    "AClientMayGoAtAnyTime",
+                                                    "AClientMayTakeNothing",       "WhatLastsEndsInADrain",
+                                                    "ManyClientsCallAtATime"};
+const std::vector<std::string> kUnlistedMethods = {"MethodsAreOnesThatAFrontendServes"};
 const std::vector<std::string> kUnknown = {"AMethodOfAPredecessorsIsUnimplemented"};
 
 INSTANTIATE_TEST_SUITE_P(
     Fakes, GrpcCallsConformance,
-    ::testing::Values(calls("right", Fault::kNone), without_a_case(),
-                      calls("bad path", Fault::kBadPath, kUnlisted),
-                      calls("long path", Fault::kLongPath, kUnlisted),
-                      calls("own service", Fault::kOwnService, kUnlisted),
-                      calls("bad category", Fault::kBadCategory, kUnlisted),
-                      calls("category of HTTP", Fault::kCategoryOfHttp, kUnlisted),
-                      calls("lists twice", Fault::kListsTwice, kUnlisted),
-                      calls("changes methods", Fault::kChangesMethods, {"MethodsAreTheSameAtEachCall"}),
-                      calls("leaves the unknown", Fault::kLeavesTheUnknown, kUnknown),
-                      calls("answers the unknown", Fault::kAnswersTheUnknown, kUnknown),
-                      calls("fails the known", Fault::kFailsTheKnown, {"EachCallIsAnsweredOnce"}),
-                      calls("answers twice", Fault::kAnswersTwice, kWhoeverAsks),
-                      calls("touches after the end", Fault::kTouchesAfterTheEnd, kWhoeverAsks),
-                      calls("writes after the end", Fault::kWritesAfterTheEnd, kWhoeverAsks),
+    ::testing::Values(calls("right", CallsFault::kNone), without_a_case(),
+                      calls("bad path", CallsFault::kBadPath, kUnlistedMethods),
+                      calls("long path", CallsFault::kLongPath, kUnlistedMethods),
+                      calls("own service", CallsFault::kOwnService, kUnlistedMethods),
+                      calls("bad category", CallsFault::kBadCategory, kUnlistedMethods),
+                      calls("category of HTTP", CallsFault::kCategoryOfHttp, kUnlistedMethods),
+                      calls("lists twice", CallsFault::kListsTwice, kUnlistedMethods),
+                      calls("changes methods", CallsFault::kChangesMethods, {"MethodsAreTheSameAtEachCall"}),
+                      calls("leaves the unknown", CallsFault::kLeavesTheUnknown, kUnknown),
+                      calls("answers the unknown", CallsFault::kAnswersTheUnknown, kUnknown),
+                      calls("fails the known", CallsFault::kFailsTheKnown, {"EachCallIsAnsweredOnce"}),
+                      calls("answers twice", CallsFault::kAnswersTwice, kWhoeverAsksCalls),
+                      calls("touches after the end", CallsFault::kTouchesAfterTheEnd, kWhoeverAsksCalls),
+                      calls("writes after the end", CallsFault::kWritesAfterTheEnd, kWhoeverAsksCalls),
                       calls("forgets the gone", HeldFault::kForgetsTheGone,
                             {"AClientMayHaveGoneBefore", "AClientMayGoAtAnyTime", "AClientMayTakeNothing",
                              "ManyClientsCallAtATime"}),
@@ -172,13 +172,13 @@ INSTANTIATE_TEST_SUITE_P(
                       calls("listens on", HeldFault::kListensOn,
                             {"AClientMayHaveGoneBefore", "AClientMayGoAtAnyTime", "AClientMayTakeNothing",
                              "WhatLastsEndsInADrain", "ManyClientsCallAtATime"}),
-                      calls("gives up when writes fail", Fault::kGivesUpWhenWritesFail,
+                      calls("gives up when writes fail", CallsFault::kGivesUpWhenWritesFail,
                             {"AClientMayHaveGoneBefore", "AClientMayTakeNothing"}, "AClientMayGoAtAnyTime"),
-                      calls("does not drain", Fault::kDoesNotDrain, {"WhatLastsEndsInADrain"})));
+                      calls("does not drain", CallsFault::kDoesNotDrain, {"WhatLastsEndsInADrain"})));
 
 TEST(FakeGrpcExchange, ReceivesWhatTheProviderSends) {
   std::vector<std::unique_ptr<FakeGrpcExchange>> sent;
-  Calls provider(Fault::kNone, HeldFault::kNone);  // ends first
+  Calls provider(CallsFault::kNone, HeldFault::kNone);  // ends first
   const auto received = [&](std::string_view method) {
     FakeGrpcRequest request{"message", {{"key", "value"}}, "somebody"};
     FakeGrpcExchange& exchange = *sent.emplace_back(std::make_unique<FakeGrpcExchange>(std::move(request)));

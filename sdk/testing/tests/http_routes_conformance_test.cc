@@ -6,7 +6,7 @@
 namespace atl::test {
 namespace {
 
-enum class Fault {
+enum class RoutesFault {
   kNone,
   kBadPath,
   kBadCategory,
@@ -30,7 +30,7 @@ enum class Fault {
 /// Answers at once, on its thread, in pieces, and one request when its client goes or the provider drains.
 class Routes final : public HttpRoutesUnderTest, public HttpRoutes {
  public:
-  Routes(Fault fault, HeldFault held)
+  Routes(RoutesFault fault, HeldFault held)
       : fault_(fault),
         held_(held, thread_, [](HttpExchange& exchange) { exchange.answer({}, {}); }),
         thread_(host_.executors().create("routes", {}).value()) {}
@@ -39,9 +39,9 @@ class Routes final : public HttpRoutesUnderTest, public HttpRoutes {
   // --- HttpRoutesUnderTest ---
   HttpRoutes& routes() override { return *this; }
   void drain() override {
-    if (fault_ == Fault::kDoesNotDrain) return;
+    if (fault_ == RoutesFault::kDoesNotDrain) return;
     held_.end_all([this](const HttpExchange& exchange) {
-      if (fault_ == Fault::kReadsTheHeadLater) (void)exchange.path();
+      if (fault_ == RoutesFault::kReadsTheHeadLater) (void)exchange.path();
     });
   }
 
@@ -51,11 +51,11 @@ class Routes final : public HttpRoutesUnderTest, public HttpRoutes {
                                   {"/later/*", kHttpPost, "test.later"},
                                   {"/pieces", kHttpGet, "inference"},
                                   {"/held", kHttpGet, "test.held"}};
-    if (fault_ == Fault::kBadPath) all[0].path = "now";
-    if (fault_ == Fault::kBadCategory) all[0].category = "nobody's";
-    if (fault_ == Fault::kNoMethods) all[0].methods = 0;
-    if (fault_ == Fault::kListsTwice) all.push_back(all[0]);
-    if (fault_ == Fault::kChangesRoutes && calls_++ % 2 == 1) all.pop_back();
+    if (fault_ == RoutesFault::kBadPath) all[0].path = "now";
+    if (fault_ == RoutesFault::kBadCategory) all[0].category = "nobody's";
+    if (fault_ == RoutesFault::kNoMethods) all[0].methods = 0;
+    if (fault_ == RoutesFault::kListsTwice) all.push_back(all[0]);
+    if (fault_ == RoutesFault::kChangesRoutes && calls_++ % 2 == 1) all.pop_back();
     return all;
   }
   void handle(std::string_view route, HttpExchange& exchange) noexcept override {
@@ -68,8 +68,8 @@ class Routes final : public HttpRoutesUnderTest, public HttpRoutes {
       post([this, &exchange] { pieces(exchange); });
     } else if (route == "/held") {
       held_.hold(exchange);
-    } else if (fault_ != Fault::kLeavesTheUnknown) {
-      exchange.answer({.status = fault_ == Fault::kFailsTheUnknown ? 500 : 404}, {});
+    } else if (fault_ != RoutesFault::kLeavesTheUnknown) {
+      exchange.answer({.status = fault_ == RoutesFault::kFailsTheUnknown ? 500 : 404}, {});
     }
   }
 
@@ -81,30 +81,30 @@ class Routes final : public HttpRoutesUnderTest, public HttpRoutes {
   void now(HttpExchange& exchange) {
     const HttpHeader framing[] = {{"Content-length", "3"}};
     HttpReply reply{.content_type = "text/plain"};
-    if (fault_ == Fault::kWritesFramingHeaders) reply.headers = framing;
-    if (fault_ == Fault::kNoStatus) reply.status = 0;
-    if (fault_ == Fault::kAnswersAfterItBegan) exchange.begin(reply);
+    if (fault_ == RoutesFault::kWritesFramingHeaders) reply.headers = framing;
+    if (fault_ == RoutesFault::kNoStatus) reply.status = 0;
+    if (fault_ == RoutesFault::kAnswersAfterItBegan) exchange.begin(reply);
     exchange.answer(reply, "now");
-    if (fault_ == Fault::kAnswersTwice) exchange.answer(reply, "now");
+    if (fault_ == RoutesFault::kAnswersTwice) exchange.answer(reply, "now");
   }
   void later(HttpExchange& exchange, const std::string& path) {
     std::string body(reinterpret_cast<const char*>(exchange.body().data()), exchange.body().size());
     exchange.answer({.status = 201}, path + body);
-    if (fault_ == Fault::kTouchesAfterTheEnd) (void)exchange.body();
+    if (fault_ == RoutesFault::kTouchesAfterTheEnd) (void)exchange.body();
   }
   void pieces(HttpExchange& exchange) {
-    if (fault_ == Fault::kEndsWithoutABeginning) return exchange.end();
-    if (fault_ == Fault::kWritesBeforeItBegins) (void)exchange.write("early").ok();
+    if (fault_ == RoutesFault::kEndsWithoutABeginning) return exchange.end();
+    if (fault_ == RoutesFault::kWritesBeforeItBegins) (void)exchange.write("early").ok();
     exchange.begin({});
     for (int i = 0; i < 3; ++i) {
       if (exchange.write("piece").ok()) continue;
-      if (fault_ == Fault::kGivesUpWhenWritesFail) return;
+      if (fault_ == RoutesFault::kGivesUpWhenWritesFail) return;
       break;
     }
     exchange.end();
   }
 
-  const Fault fault_;
+  const RoutesFault fault_;
   mutable int calls_ = 0;
   FakeHost host_{"routes", FakeHost::Threads::kReal};
   HeldExchanges<HttpExchange> held_;
@@ -112,7 +112,7 @@ class Routes final : public HttpRoutesUnderTest, public HttpRoutes {
 };
 
 /// \param fails, sees_seldom  as of expect_failures()
-HttpRoutesProvider routes(std::string name, Fault fault, const std::vector<std::string>& fails = {},
+HttpRoutesProvider routes(std::string name, RoutesFault fault, const std::vector<std::string>& fails = {},
                           const std::string& sees_seldom = {}, HeldFault held = HeldFault::kNone) {
   HttpRoutesProvider provider;
   provider.name = std::move(name);
@@ -128,45 +128,45 @@ HttpRoutesProvider routes(std::string name, Fault fault, const std::vector<std::
 
 HttpRoutesProvider routes(std::string name, HeldFault held, const std::vector<std::string>& fails,
                           const std::string& sees_seldom = {}) {
-  return routes(std::move(name), Fault::kNone, fails, sees_seldom, held);
+  return routes(std::move(name), RoutesFault::kNone, fails, sees_seldom, held);
 }
 
 /// What sees a fault in how a request is answered that its client waits for.
-const std::vector<std::string> kWhoeverAsks = {"RoutesAreTheSameAtEachCall", "EachRequestIsAnsweredOnce",
-                                               "AClientMayHaveGoneBefore",   "AClientMayGoAtAnyTime",
-                                               "AClientMayTakeNothing",      "WhatLastsEndsInADrain",
-                                               "ManyConnectionsAskAtATime"};
-const std::vector<std::string> kUnlisted = {"RoutesAreOnesThatAFrontendServes"};
+const std::vector<std::string> kWhoeverAsksRoutes = {
+    "RoutesAreTheSameAtEachCall", "EachRequestIsAnsweredOnce", "AClientMayHaveGoneBefore",
+    "AClientMayGoAtAnyTime",      "AClientMayTakeNothing",     "WhatLastsEndsInADrain",
+    "ManyConnectionsAskAtATime"};
+const std::vector<std::string> kUnlistedRoutes = {"RoutesAreOnesThatAFrontendServes"};
 const std::vector<std::string> kWhoeverLeaves = {"AClientMayHaveGoneBefore", "AClientMayGoAtAnyTime",
                                                  "AClientMayTakeNothing", "ManyConnectionsAskAtATime"};
 
 INSTANTIATE_TEST_SUITE_P(
     Fakes, HttpRoutesConformance,
     ::testing::Values(
-        routes("right", Fault::kNone), routes("bad path", Fault::kBadPath, kUnlisted),
-        routes("bad category", Fault::kBadCategory, kUnlisted),
-        routes("no methods", Fault::kNoMethods, kUnlisted),
-        routes("lists twice", Fault::kListsTwice, kUnlisted),
-        routes("changes routes", Fault::kChangesRoutes, {"RoutesAreTheSameAtEachCall"}),
-        routes("leaves the unknown", Fault::kLeavesTheUnknown, {"ARouteOfAPredecessorsIsNotFound"}),
-        routes("fails the unknown", Fault::kFailsTheUnknown, {"ARouteOfAPredecessorsIsNotFound"}),
-        routes("answers twice", Fault::kAnswersTwice, kWhoeverAsks),
-        routes("touches after the end", Fault::kTouchesAfterTheEnd, kWhoeverAsks),
-        routes("reads the head later", Fault::kReadsTheHeadLater, {"WhatLastsEndsInADrain"}),
-        routes("writes before it begins", Fault::kWritesBeforeItBegins, kWhoeverAsks),
-        routes("ends without a beginning", Fault::kEndsWithoutABeginning, kWhoeverAsks),
-        routes("answers after it began", Fault::kAnswersAfterItBegan, kWhoeverAsks),
-        routes("writes framing headers", Fault::kWritesFramingHeaders, kWhoeverAsks),
-        routes("no status", Fault::kNoStatus, kWhoeverAsks),
+        routes("right", RoutesFault::kNone), routes("bad path", RoutesFault::kBadPath, kUnlistedRoutes),
+        routes("bad category", RoutesFault::kBadCategory, kUnlistedRoutes),
+        routes("no methods", RoutesFault::kNoMethods, kUnlistedRoutes),
+        routes("lists twice", RoutesFault::kListsTwice, kUnlistedRoutes),
+        routes("changes routes", RoutesFault::kChangesRoutes, {"RoutesAreTheSameAtEachCall"}),
+        routes("leaves the unknown", RoutesFault::kLeavesTheUnknown, {"ARouteOfAPredecessorsIsNotFound"}),
+        routes("fails the unknown", RoutesFault::kFailsTheUnknown, {"ARouteOfAPredecessorsIsNotFound"}),
+        routes("answers twice", RoutesFault::kAnswersTwice, kWhoeverAsksRoutes),
+        routes("touches after the end", RoutesFault::kTouchesAfterTheEnd, kWhoeverAsksRoutes),
+        routes("reads the head later", RoutesFault::kReadsTheHeadLater, {"WhatLastsEndsInADrain"}),
+        routes("writes before it begins", RoutesFault::kWritesBeforeItBegins, kWhoeverAsksRoutes),
+        routes("ends without a beginning", RoutesFault::kEndsWithoutABeginning, kWhoeverAsksRoutes),
+        routes("answers after it began", RoutesFault::kAnswersAfterItBegan, kWhoeverAsksRoutes),
+        routes("writes framing headers", RoutesFault::kWritesFramingHeaders, kWhoeverAsksRoutes),
+        routes("no status", RoutesFault::kNoStatus, kWhoeverAsksRoutes),
         routes("forgets the gone", HeldFault::kForgetsTheGone, kWhoeverLeaves),
         routes("asks the gone to wait", HeldFault::kAsksTheGoneToWait, {"AClientMayHaveGoneBefore"},
                "AClientMayGoAtAnyTime"),
         routes("listens on", HeldFault::kListensOn,
                {"AClientMayHaveGoneBefore", "AClientMayGoAtAnyTime", "AClientMayTakeNothing",
                 "WhatLastsEndsInADrain", "ManyConnectionsAskAtATime"}),
-        routes("gives up when writes fail", Fault::kGivesUpWhenWritesFail,
+        routes("gives up when writes fail", RoutesFault::kGivesUpWhenWritesFail,
                {"AClientMayHaveGoneBefore", "AClientMayTakeNothing"}, "AClientMayGoAtAnyTime"),
-        routes("does not drain", Fault::kDoesNotDrain, {"WhatLastsEndsInADrain"})));
+        routes("does not drain", RoutesFault::kDoesNotDrain, {"WhatLastsEndsInADrain"})));
 
 }  // namespace
 }  // namespace atl::test

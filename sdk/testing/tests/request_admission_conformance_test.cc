@@ -4,20 +4,21 @@
 namespace atl::test {
 namespace {
 
-enum class Fault { kNone, kAdmitsTheDenied, kLimitsAsWell, kSilent };
+enum class AdmissionFault { kNone, kAdmitsTheDenied, kLimitsAsWell, kSilent };
 
 /// Refuses the tenant "denied".
 class DenyList final : public RequestAdmission {
  public:
-  explicit DenyList(Fault fault) : fault_(fault) {}
+  explicit DenyList(AdmissionFault fault) : fault_(fault) {}
   virtual ~DenyList() = default;
   bool active() const noexcept override { return true; }
   Result<AdmissionOutcome> ask(Request& request, uint64_t, AdmissionWaiter&,
                                AdmissionTicket*) noexcept override {
-    if (request.tenant == "denied" && fault_ != Fault::kAdmitsTheDenied) {
-      return Status(Code::kPermissionDenied, fault_ == Fault::kSilent ? "" : "tenant 'denied' is denied");
+    if (request.tenant == "denied" && fault_ != AdmissionFault::kAdmitsTheDenied) {
+      return Status(Code::kPermissionDenied,
+                    fault_ == AdmissionFault::kSilent ? "" : "tenant 'denied' is denied");
     }
-    if (running_.fetch_add(1) > 10 && fault_ == Fault::kLimitsAsWell) {
+    if (running_.fetch_add(1) > 10 && fault_ == AdmissionFault::kLimitsAsWell) {
       --running_;
       return Status(Code::kUnavailable, "too many");
     }
@@ -26,11 +27,11 @@ class DenyList final : public RequestAdmission {
   void ended(const AdmissionTicket&) noexcept override { --running_; }
 
  private:
-  const Fault fault_;
+  const AdmissionFault fault_;
   std::atomic<int> running_{0};
 };
 
-RequestAdmissionProvider deny_list(std::string name, Fault fault,
+RequestAdmissionProvider deny_list(std::string name, AdmissionFault fault,
                                    const std::vector<std::string>& fails = {}) {
   RequestAdmissionProvider provider;
   provider.name = std::move(name);
@@ -43,7 +44,7 @@ RequestAdmissionProvider deny_list(std::string name, Fault fault,
 
 RequestAdmissionProvider nothing() {
   RequestAdmissionProvider provider =
-      deny_list("nothing", Fault::kNone, {"TheDeniedAreRefusedAndStayWithTheCaller"});
+      deny_list("nothing", AdmissionFault::kNone, {"TheDeniedAreRefusedAndStayWithTheCaller"});
   provider.deny = nullptr;
   return provider;
 }
@@ -51,11 +52,11 @@ RequestAdmissionProvider nothing() {
 INSTANTIATE_TEST_SUITE_P(
     DenyLists, RequestAdmissionConformance,
     ::testing::Values(
-        deny_list("right", Fault::kNone),
-        deny_list("admits_the_denied", Fault::kAdmitsTheDenied,
+        deny_list("right", AdmissionFault::kNone),
+        deny_list("admits_the_denied", AdmissionFault::kAdmitsTheDenied,
                   {"TheDeniedAreRefusedAndStayWithTheCaller", "ManyThreadsAreDeniedOrAdmittedEachOnce"}),
-        deny_list("silent", Fault::kSilent, {"TheDeniedAreRefusedAndStayWithTheCaller"}),
-        deny_list("limits_as_well", Fault::kLimitsAsWell,
+        deny_list("silent", AdmissionFault::kSilent, {"TheDeniedAreRefusedAndStayWithTheCaller"}),
+        deny_list("limits_as_well", AdmissionFault::kLimitsAsWell,
                   {"OneRunsTheNextWaitsAndIsResumedOnce", "TheyAreResumedInTheOrderInWhichTheyAsked",
                    "TooManyAreRefusedWithATimeToTryAgain", "CancellingEndsTheWait", "ADeadlineEndsTheWait",
                    "ManyThreadsEachGetOneOutcomeAndOneRunsAtATime"}),

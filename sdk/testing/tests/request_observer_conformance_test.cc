@@ -6,16 +6,16 @@
 namespace atl::test {
 namespace {
 
-enum class Fault { kNone, kTakesSome, kCancels, kWritesIntoOutputs };
+enum class ObserverFault { kNone, kTakesSome, kCancels, kWritesIntoOutputs };
 
 class Watcher final : public RequestObserver {
  public:
-  explicit Watcher(Fault fault) : fault_(fault) {}
+  explicit Watcher(ObserverFault fault) : fault_(fault) {}
   virtual ~Watcher() { EXPECT_EQ(open_, 0); }
   bool active() const noexcept override { return true; }
   RequestObservation* begin(const Request& request) noexcept override {
-    if (fault_ == Fault::kTakesSome) return nullptr;
-    if (fault_ == Fault::kCancels) const_cast<Request&>(request).cancellation.cancel();
+    if (fault_ == ObserverFault::kTakesSome) return nullptr;
+    if (fault_ == ObserverFault::kCancels) const_cast<Request&>(request).cancellation.cancel();
     ++open_;
     return new Observation(*this);
   }
@@ -26,7 +26,7 @@ class Watcher final : public RequestObserver {
     explicit Observation(Watcher& watcher) : watcher_(watcher) {}
     virtual ~Observation() { --watcher_.open_; }
     void on_response(const Request&, const Response* response, uint32_t) noexcept override {
-      if (watcher_.fault_ != Fault::kWritesIntoOutputs || response == nullptr) return;
+      if (watcher_.fault_ != ObserverFault::kWritesIntoOutputs || response == nullptr) return;
       for (const OutputTensor& output : response->outputs) {
         if (output.buffer.size_bytes != 0) std::memset(output.buffer.data, 0, 1);
       }
@@ -37,11 +37,12 @@ class Watcher final : public RequestObserver {
     Watcher& watcher_;
   };
 
-  const Fault fault_;
+  const ObserverFault fault_;
   std::atomic<int> open_{0};
 };
 
-RequestObserverProvider watcher(std::string name, Fault fault, const std::vector<std::string>& fails = {}) {
+RequestObserverProvider watcher(std::string name, ObserverFault fault,
+                                const std::vector<std::string>& fails = {}) {
   RequestObserverProvider provider;
   provider.name = std::move(name);
   provider.make = [fault] { return std::make_shared<Watcher>(fault); };
@@ -51,12 +52,13 @@ RequestObserverProvider watcher(std::string name, Fault fault, const std::vector
 
 INSTANTIATE_TEST_SUITE_P(
     Watchers, RequestObserverConformance,
-    ::testing::Values(watcher("right", Fault::kNone),
-                      watcher("takes_some", Fault::kTakesSome,
+    ::testing::Values(watcher("right", ObserverFault::kNone),
+                      watcher("takes_some", ObserverFault::kTakesSome,
                               {"ARequestAndItsResponsesAreLeftAsTheyAre", "AFailureAndARefusalEndARequest",
                                "ManyThreadsAreObservedAtATime"}),
-                      watcher("cancels", Fault::kCancels, {"ARequestAndItsResponsesAreLeftAsTheyAre"}),
-                      watcher("writes_into_outputs", Fault::kWritesIntoOutputs,
+                      watcher("cancels", ObserverFault::kCancels,
+                              {"ARequestAndItsResponsesAreLeftAsTheyAre"}),
+                      watcher("writes_into_outputs", ObserverFault::kWritesIntoOutputs,
                               {"ARequestAndItsResponsesAreLeftAsTheyAre", "ManyThreadsAreObservedAtATime"})));
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace atl::test {
 namespace {
 
-enum class Fault {
+enum class CacheFault {
   kNone,
   kNoneAndWaits,  ///< who asks what another one is about to know waits for it, and asks the model then
   kKeepsNothing,
@@ -27,7 +27,7 @@ enum class Fault {
 /// Keeps every answer.
 class TestCache final : public ResponseCache, private CancelListener {
  public:
-  TestCache(FakeHost& host, Fault fault)
+  TestCache(FakeHost& host, CacheFault fault)
       : gate_(host.gate()), fault_(fault), thread_(host.executors().create("cache", {}).value()) {}
   virtual ~TestCache() = default;
 
@@ -39,7 +39,7 @@ class TestCache final : public ResponseCache, private CancelListener {
         answer(request, found->second);
         return CacheOutcome::kHit;
       }
-      if (fault_ == Fault::kNoneAndWaits && begun_.contains(key)) {
+      if (fault_ == CacheFault::kNoneAndWaits && begun_.contains(key)) {
         Pass pass(gate_);
         if (!pass || !request.cancellation.listen(this, &request)) return CacheOutcome::kMiss;
         waiting_.push_back({key, &request, &waiter, std::move(pass)});
@@ -47,10 +47,10 @@ class TestCache final : public ResponseCache, private CancelListener {
       }
       if (!gate_.closed()) begun_.insert(key);
     }
-    if (fault_ == Fault::kAnswersMisses) answer_identity(request);
+    if (fault_ == CacheFault::kAnswersMisses) answer_identity(request);
     Pass pass;
-    if (fault_ != Fault::kHoldsNoPass) pass = Pass(gate_);
-    if (pass || fault_ == Fault::kHoldsNoPass) {
+    if (fault_ != CacheFault::kHoldsNoPass) pass = Pass(gate_);
+    if (pass || fault_ == CacheFault::kHoldsNoPass) {
       (new Keeper(*this, key, std::move(pass)))->interpose(request);
     }
     return CacheOutcome::kMiss;
@@ -109,10 +109,10 @@ class TestCache final : public ResponseCache, private CancelListener {
 
    private:
     void keep(ReceivedResponse response) {
-      const Fault fault = cache_.fault_;
-      if (fault == Fault::kKeepsNothing) return;
-      if (response.code != Code::kOk && fault != Fault::kKeepsFailures) return;
-      if (responses_ != 1 && fault != Fault::kKeepsTheLastOfSeveral) return;
+      const CacheFault fault = cache_.fault_;
+      if (fault == CacheFault::kKeepsNothing) return;
+      if (response.code != Code::kOk && fault != CacheFault::kKeepsFailures) return;
+      if (responses_ != 1 && fault != CacheFault::kKeepsTheLastOfSeveral) return;
       std::lock_guard lock(cache_.mutex_);
       cache_.answers_[key_] = std::move(response);
     }
@@ -125,15 +125,15 @@ class TestCache final : public ResponseCache, private CancelListener {
 
   std::string key_of(const Request& request) const {
     std::string key = request.model->info().name;
-    if (fault_ != Fault::kIgnoresVersions) key += cat(" ", request.model->info().version);
+    if (fault_ != CacheFault::kIgnoresVersions) key += cat(" ", request.model->info().version);
     for (const InputTensor& input : request.inputs) {
-      if (fault_ != Fault::kIgnoresShapes) key += shape_text(input.shape);
+      if (fault_ != CacheFault::kIgnoresShapes) key += shape_text(input.shape);
       for (const Buffer& buffer : input.buffers) {
         key.append(static_cast<const char*>(buffer.data), buffer.size_bytes);
       }
     }
     for (const RequestedOutput& output : request.outputs) {
-      if (fault_ != Fault::kIgnoresOutputs) key += cat(" ", output.name);
+      if (fault_ != CacheFault::kIgnoresOutputs) key += cat(" ", output.name);
     }
     return key;
   }
@@ -150,7 +150,7 @@ class TestCache final : public ResponseCache, private CancelListener {
   }
 
   Gate& gate_;
-  const Fault fault_;
+  const CacheFault fault_;
   std::mutex mutex_;
   std::map<std::string, ReceivedResponse> answers_;
   std::set<std::string> begun_;  ///< whose answers are to come
@@ -159,7 +159,7 @@ class TestCache final : public ResponseCache, private CancelListener {
 };
 
 /// \param fails  the checks that see the fault
-ResponseCacheProvider cache(std::string name, Fault fault, const std::vector<std::string>& fails = {}) {
+ResponseCacheProvider cache(std::string name, CacheFault fault, const std::vector<std::string>& fails = {}) {
   ResponseCacheProvider provider;
   provider.name = std::move(name);
   provider.make = [fault](FakeHost& host) { return std::make_shared<TestCache>(host, fault); };
@@ -173,16 +173,17 @@ const std::vector<std::string> kEveryMiss = {
     "ItServesWhileItIsReplaced", "ACancelledRequestWaitsForNobody",     "ManyThreadsEachGetTheirAnswers"};
 INSTANTIATE_TEST_SUITE_P(
     Fakes, ResponseCacheConformance,
-    ::testing::Values(cache("right", Fault::kNone), cache("right and waits", Fault::kNoneAndWaits),
-                      cache("keeps nothing", Fault::kKeepsNothing, {"AnAnswerIsGivenAgain"}),
-                      cache("ignores shapes", Fault::kIgnoresShapes, {"OtherRequestsHaveOtherAnswers"}),
-                      cache("ignores versions", Fault::kIgnoresVersions, {"OtherRequestsHaveOtherAnswers"}),
-                      cache("ignores outputs", Fault::kIgnoresOutputs, {"AHitHasWhatItsRequestAsksFor"}),
-                      cache("keeps failures", Fault::kKeepsFailures, {"FailuresAreNotKept"}),
-                      cache("keeps the last of several", Fault::kKeepsTheLastOfSeveral,
+    ::testing::Values(cache("right", CacheFault::kNone), cache("right and waits", CacheFault::kNoneAndWaits),
+                      cache("keeps nothing", CacheFault::kKeepsNothing, {"AnAnswerIsGivenAgain"}),
+                      cache("ignores shapes", CacheFault::kIgnoresShapes, {"OtherRequestsHaveOtherAnswers"}),
+                      cache("ignores versions", CacheFault::kIgnoresVersions,
+                            {"OtherRequestsHaveOtherAnswers"}),
+                      cache("ignores outputs", CacheFault::kIgnoresOutputs, {"AHitHasWhatItsRequestAsksFor"}),
+                      cache("keeps failures", CacheFault::kKeepsFailures, {"FailuresAreNotKept"}),
+                      cache("keeps the last of several", CacheFault::kKeepsTheLastOfSeveral,
                             {"AnswersOfSeveralResponsesAreNotKept"}),
-                      cache("holds no pass", Fault::kHoldsNoPass, {"ItIsHeldUntilARequestEnds"}),
-                      cache("answers misses", Fault::kAnswersMisses, kEveryMiss)));
+                      cache("holds no pass", CacheFault::kHoldsNoPass, {"ItIsHeldUntilARequestEnds"}),
+                      cache("answers misses", CacheFault::kAnswersMisses, kEveryMiss)));
 
 }  // namespace
 }  // namespace atl::test

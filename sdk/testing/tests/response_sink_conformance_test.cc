@@ -12,7 +12,7 @@ std::shared_ptr<SinkUnderTest> make_recorded(std::span<char> place) {
   return recorded;
 }
 
-class Transparent final : public SinkInterposer {};
+class PassingSink final : public SinkInterposer {};
 
 class Interposed final : public RecordedSink {
  public:
@@ -23,7 +23,7 @@ class Interposed final : public RecordedSink {
   }
 
  private:
-  Transparent first_, second_;
+  PassingSink first_, second_;
 };
 std::shared_ptr<SinkUnderTest> make_interposed(std::span<char> place) {
   return std::make_shared<Interposed>(place);

@@ -9,7 +9,7 @@
 namespace atl::test {
 namespace {
 
-enum class Fault {
+enum class SchedulerFault {
   kNone,
   kForgetsAdmission,
   kMixesShapes,
@@ -22,7 +22,7 @@ enum class Fault {
 /// Batches of requests of one shape, formed when an instance is idle.
 class SmallScheduler final : public Scheduler, private CancelListener {
  public:
-  SmallScheduler(const SchedulerContext& context, Fault fault)
+  SmallScheduler(const SchedulerContext& context, SchedulerFault fault)
       : context_(context), fault_(fault), slots_(context.instances.size()) {
     for (size_t i = 0; i < slots_.size(); ++i) {
       slots_[i].instance = context.instances[i].backend;
@@ -85,7 +85,8 @@ class SmallScheduler final : public Scheduler, private CancelListener {
     std::vector<Request*> batch;
     const size_t most = std::max(1u, context_.max_batch_size);
     while (!queue_.empty() && batch.size() < most) {
-      if (!batch.empty() && fault_ != Fault::kMixesShapes && !is_alike(*batch[0], *queue_.front())) break;
+      if (!batch.empty() && fault_ != SchedulerFault::kMixesShapes && !is_alike(*batch[0], *queue_.front()))
+        break;
       batch.push_back(queue_.front());
       queue_.pop_front();
     }
@@ -98,9 +99,9 @@ class SmallScheduler final : public Scheduler, private CancelListener {
   bool is_wanted(Request& request) {
     const int64_t now_ns = context_.clock->now_ns();
     const int64_t deadline_ns = request.times.deadline_ns;
-    const bool late = deadline_ns != 0 && now_ns > deadline_ns && fault_ != Fault::kIgnoresDeadlines;
+    const bool late = deadline_ns != 0 && now_ns > deadline_ns && fault_ != SchedulerFault::kIgnoresDeadlines;
     const bool timed_out =
-        fault_ == Fault::kTimesOutWithoutAPolicy && request.timeout_us != 0 &&
+        fault_ == SchedulerFault::kTimesOutWithoutAPolicy && request.timeout_us != 0 &&
         now_ns > request.times.queue_start_ns + static_cast<int64_t>(request.timeout_us) * kNsPerUs;
     if (!request.cancelled() && !late && !timed_out) return true;
     refuse(request, timed_out ? FailureReason::kRejected : FailureReason::kCanceled,
@@ -122,14 +123,14 @@ class SmallScheduler final : public Scheduler, private CancelListener {
     {
       std::lock_guard lock(mutex_);
       auto found = std::find(queue_.begin(), queue_.end(), &request);
-      if (found == queue_.end() || fault_ == Fault::kAnswersTheCancelledLate) return;
+      if (found == queue_.end() || fault_ == SchedulerFault::kAnswersTheCancelledLate) return;
       queue_.erase(found);
     }
     auto answer = [this, &request] {
-      if (fault_ != Fault::kAnswersWhoCancels) request.cancellation.stop_listening();
+      if (fault_ != SchedulerFault::kAnswersWhoCancels) request.cancellation.stop_listening();
       refuse(request, FailureReason::kCanceled, Status(Code::kCancelled, {}));
     };
-    if (fault_ == Fault::kAnswersWhoCancels) return answer();
+    if (fault_ == SchedulerFault::kAnswersWhoCancels) return answer();
     answers_->post(make_task(answer));
   }
   void refuse(Request& request, FailureReason reason, Status status) {
@@ -140,7 +141,7 @@ class SmallScheduler final : public Scheduler, private CancelListener {
   }
 
   const SchedulerContext context_;
-  const Fault fault_;
+  const SchedulerFault fault_;
   mutable std::mutex mutex_;
   std::deque<Request*> queue_;
   uint64_t in_flight_ = 0;
@@ -151,21 +152,22 @@ class SmallScheduler final : public Scheduler, private CancelListener {
 
 class SmallProvider final : public SchedulerProvider {
  public:
-  explicit SmallProvider(Fault fault) : fault_(fault) {}
+  explicit SmallProvider(SchedulerFault fault) : fault_(fault) {}
   virtual ~SmallProvider() = default;
   std::string_view kind() const noexcept override { return "small"; }
   Result<std::unique_ptr<Scheduler>> create(const SchedulerContext& context) noexcept override {
-    if (!context.admissions.empty() && fault_ != Fault::kForgetsAdmission) {
+    if (!context.admissions.empty() && fault_ != SchedulerFault::kForgetsAdmission) {
       return unimplemented("this scheduler does not ask for admission");
     }
     return std::make_unique<SmallScheduler>(context, fault_);
   }
 
  private:
-  const Fault fault_;
+  const SchedulerFault fault_;
 };
 
-SchedulerProviderUnderTest small(std::string name, Fault fault, const std::vector<std::string>& fails = {}) {
+SchedulerProviderUnderTest small(std::string name, SchedulerFault fault,
+                                 const std::vector<std::string>& fails = {}) {
   SchedulerProviderUnderTest provider;
   provider.name = std::move(name);
   provider.make = [fault](FakeHost&) { return std::make_shared<SmallProvider>(fault); };
@@ -177,31 +179,33 @@ SchedulerProviderUnderTest small(std::string name, Fault fault, const std::vecto
 
 SchedulerProviderUnderTest says_it_asks() {
   SchedulerProviderUnderTest provider =
-      small("says_it_asks", Fault::kForgetsAdmission, {"ExecutionsAreAdmittedOrTheModelIsRefused"});
+      small("says_it_asks", SchedulerFault::kForgetsAdmission, {"ExecutionsAreAdmittedOrTheModelIsRefused"});
   provider.asks_for_admission = true;
   return provider;
 }
 
 SchedulerProviderUnderTest says_it_looks_for_room() {
   SchedulerProviderUnderTest provider =
-      small("says_it_looks_for_room", Fault::kNone, {"NoInstanceGetsMoreThanItHasRoomFor"});
+      small("says_it_looks_for_room", SchedulerFault::kNone, {"NoInstanceGetsMoreThanItHasRoomFor"});
   provider.keeps_to_room = true;
   return provider;
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Small, SchedulerConformance,
-    ::testing::Values(
-        small("right", Fault::kNone), says_it_asks(), says_it_looks_for_room(),
-        small("forgets_admission", Fault::kForgetsAdmission, {"ExecutionsAreAdmittedOrTheModelIsRefused"}),
-        small("mixes_shapes", Fault::kMixesShapes, {"RequestsOfDifferentShapesShareNoBatch"}),
-        small("answers_the_cancelled_late", Fault::kAnswersTheCancelledLate,
-              {"ACancelledRequestIsAnsweredWhileTheInstanceIsBusy"}),
-        small("answers_who_cancels", Fault::kAnswersWhoCancels,
-              {"ACancelledRequestIsAnsweredWhileTheInstanceIsBusy"}),
-        small("ignores_deadlines", Fault::kIgnoresDeadlines, {"ARequestPastItsDeadlineIsNotExecuted"}),
-        small("times_out_without_a_policy", Fault::kTimesOutWithoutAPolicy,
-              {"WithoutAQueuePolicyATimeoutMeansNothing"})),
+    ::testing::Values(small("right", SchedulerFault::kNone), says_it_asks(), says_it_looks_for_room(),
+                      small("forgets_admission", SchedulerFault::kForgetsAdmission,
+                            {"ExecutionsAreAdmittedOrTheModelIsRefused"}),
+                      small("mixes_shapes", SchedulerFault::kMixesShapes,
+                            {"RequestsOfDifferentShapesShareNoBatch"}),
+                      small("answers_the_cancelled_late", SchedulerFault::kAnswersTheCancelledLate,
+                            {"ACancelledRequestIsAnsweredWhileTheInstanceIsBusy"}),
+                      small("answers_who_cancels", SchedulerFault::kAnswersWhoCancels,
+                            {"ACancelledRequestIsAnsweredWhileTheInstanceIsBusy"}),
+                      small("ignores_deadlines", SchedulerFault::kIgnoresDeadlines,
+                            {"ARequestPastItsDeadlineIsNotExecuted"}),
+                      small("times_out_without_a_policy", SchedulerFault::kTimesOutWithoutAPolicy,
+                            {"WithoutAQueuePolicyATimeoutMeansNothing"})),
     [](const auto& param) { return param.param.name; });
 
 }  // namespace

@@ -28,10 +28,10 @@ enum class MetricFault {
   kBuckets
 };
 
-class Counted final : public MetricSourceUnderTest, public MetricSource {
+class CountedMetrics final : public MetricSourceUnderTest, public MetricSource {
  public:
-  explicit Counted(MetricFault fault) : fault_(fault) {}
-  virtual ~Counted() = default;
+  explicit CountedMetrics(MetricFault fault) : fault_(fault) {}
+  virtual ~CountedMetrics() = default;
   MetricSource& source() override { return *this; }
   void use() override {
     if (fault_ != MetricFault::kStuck) ++count_;
@@ -60,7 +60,8 @@ class Counted final : public MetricSourceUnderTest, public MetricSource {
 MetricSourceProvider metrics(std::string name, MetricFault fault,
                              const std::vector<std::string>& fails = {}) {
   return expected(
-      MetricSourceProvider{std::move(name), [fault] { return std::make_shared<Counted>(fault); }, {}}, fails);
+      MetricSourceProvider{std::move(name), [fault] { return std::make_shared<CountedMetrics>(fault); }, {}},
+      fails);
 }
 
 const std::vector<std::string> kMisnamed = {"NamesUnitsLabelsAndValuesAreAsPrometheusWantsThem",

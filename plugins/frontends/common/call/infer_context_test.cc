@@ -19,7 +19,7 @@ namespace atl::frontends {
 namespace {
 
 /// A call with one answer, which is written at once.
-class TestCall final : private ResponseReceiver {
+class ContextCall final : private ResponseReceiver {
  public:
   static constexpr uint32_t kWrite = InferContext::kTransportPart;
 
@@ -103,7 +103,7 @@ class InferContextTest : public ::testing::Test {
   test::FakeServedModel& model_;
   Request* request_ = nullptr;
   const test_support::OutputLeaks leaks_;
-  TestCall call_;
+  ContextCall call_;
   InferContext& context_ = call_.context;
   std::map<std::string, std::string> places_;
 };
