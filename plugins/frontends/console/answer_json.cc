@@ -138,7 +138,7 @@ std::string models_json(const CatalogLook& look, const ModelsQuery& query, const
   for (const ModelIndexEntry& entry : look.entries) {
     if (!query.state.empty() && state_of(entry) != query.state) continue;
     if (!contains_text(entry.name, query.search)) continue;
-    if (identity != nullptr && !identity->may(ApiCategory::kOther, kCategory, entry.name)) continue;
+    if (!may_see(identity, entry.name)) continue;
     if (matching >= query.offset && page.size() < query.limit) page.push_back(&entry);
     ++matching;
   }
@@ -166,7 +166,7 @@ std::string ensembles_json(const CatalogLook& look, const std::vector<ModelName>
     write_key(json, "ensembles");
     json.StartArray();
     for (const ModelName& one : ensembles) {
-      if (identity != nullptr && !identity->may(ApiCategory::kOther, kCategory, one.name)) continue;
+      if (!may_see(identity, one.name)) continue;
       if (++matching > kMostEnsembles) continue;
       write_object(json, [&] {
         write_member(json, "name", one.name);

@@ -21,6 +21,15 @@ inline constexpr std::string_view kActCategory = "console.act";
 /// Of the page's files, which are the same for everybody: security/sessions opens it to all.
 inline constexpr std::string_view kPageCategory = "console.page";
 
+/// Whether a caller sees what is of this model. \param identity  null: nobody is asked who calls. [any]
+inline bool may_see(const Identity* identity, std::string_view model) noexcept {
+  return identity == nullptr || identity->may(ApiCategory::kOther, kCategory, model);
+}
+/// Whether a caller sees all models, and what is of the whole server. \param identity  as above [any]
+inline bool may_see_all(const Identity* identity) noexcept {
+  return identity == nullptr || identity->may_all(ApiCategory::kOther, kCategory);
+}
+
 /// Of the whole server, beside its models.
 struct ServerFacts {
   std::string_view version;

@@ -59,10 +59,6 @@ constexpr std::string_view kUnknownCaller =
 constexpr std::string_view kActsOnSome =
     "This is of the whole server; the caller has console.act for some models.";
 
-bool may_see_all(const Identity* identity) {
-  return identity == nullptr || identity->may_all(ApiCategory::kOther, kCategory);
-}
-
 bool contains(std::span<const std::string_view> all, std::string_view one) {
   return std::find(all.begin(), all.end(), one) != all.end();
 }
@@ -253,7 +249,7 @@ void ConsoleRoutes::answer_history(HttpExchange& exchange, const HistoryQuery& q
     return answer_json(exchange, 200, history_json(view, server_.start));
   }
   // A model that may not be seen is one that the history knows nothing of.
-  const bool may = identity == nullptr || identity->may(ApiCategory::kOther, kCategory, query.model);
+  const bool may = may_see(identity, query.model);
   answer_json(exchange, 200,
               history_json(may ? view : HistoryView(), server_.start, query.model, query.version));
 }

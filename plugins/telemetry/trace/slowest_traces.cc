@@ -52,7 +52,7 @@ Result<FinishedTrace> SlowestTraces::find(uint64_t id, int64_t now_ns) const {
   for (const Kept& kept : kept_) {
     if (kept.trace.summary.id == id && !is_old(kept, now_ns)) return kept.trace;
   }
-  return not_found("trace ", id, " is not kept: there are the slowest of the last 15 minutes");
+  return not_found("trace ", id, " is not kept");
 }
 
 uint64_t SlowestTraces::size_bytes() const noexcept {

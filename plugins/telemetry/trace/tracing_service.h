@@ -32,7 +32,7 @@ class TracingService final : public Tracing, public TraceLog, public MetricSourc
   TracingService(const Config& config, BackgroundExporter& exporter, const ExportCounts& counts,
                  const Clock& clock, Gate& gate, IdSource& ids);
 
-  /// Of both Tracing and TraceLog.
+  /// Tracing and TraceLog both declare this function, with one meaning.
   bool active() const noexcept override { return on_.load(std::memory_order_relaxed); }
   Trace* start(const TraceStart& request) noexcept override;
   Result<std::vector<TraceSetting>> settings(std::string_view model) const noexcept override;

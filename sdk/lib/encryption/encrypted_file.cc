@@ -210,7 +210,7 @@ Status EncryptedFile::read_header() {
   return {};
 }
 
-/// And the sizes of what is behind the name.
+/// Reads the name, which has to be the expected one, and computes how many chunks are behind it.
 Status EncryptedFile::read_name(std::string_view expected) {
   const size_t length = get<uint16_t>(header_, kNameLengthOffset);
   if (length > kMostEncryptedNameBytes) return make_status(Code::kDataLoss, "has a damaged header");

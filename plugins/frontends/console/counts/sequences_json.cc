@@ -30,8 +30,7 @@ std::vector<CountedSequences> sequences_of(const CountReading& reading, const Id
   for (const auto& column : kSequenceColumns) {
     for (const CountedSample& sample : reading.of(column.family)) {
       const std::string_view model = sample.label("model"), version = sample.label("version");
-      if (identity != nullptr && !identity->may(ApiCategory::kOther, kCategory, model_name_of(model)))
-        continue;
+      if (!may_see(identity, model_name_of(model))) continue;
       CountedSequences& one = found[{model, version}];
       one.model = model;
       one.version = version;

@@ -64,7 +64,7 @@ void write_tenant(CheckedWriter& json, const CountedTenant& tenant) {
 }
 
 std::string tenants_json(const CountReading& reading, const ProcessStart& start, const Identity* identity) {
-  const bool sees_all = identity == nullptr || identity->may_all(ApiCategory::kOther, kCategory);
+  const bool sees_all = may_see_all(identity);
   std::vector<CountedTenant> tenants = tenants_of(reading);
   const bool is_limited = !tenants.empty();
   if (!sees_all)

@@ -126,8 +126,7 @@ class FixedTraces final : public TraceLog {
   }
   Result<FinishedTrace> find(uint64_t id) const noexcept override {
     if (!has_any || id == 0 || id > 2)
-      return make_status(Code::kNotFound, "trace ", id,
-                         " is not kept: there are the slowest of the last 15 minutes");
+      return make_status(Code::kNotFound, "trace ", id, " is another's text");
     FinishedTrace trace;
     trace.summary.id = id;
     trace.summary.model = id == 1 ? "first" : "second";

@@ -23,7 +23,7 @@ enum class TimelineKind : uint32_t {
   kModelUnloaded,   ///< a version was taken out of service
   kModelFailed,     ///< a load has failed; `reason` says why
   kCallEnded,       ///< somebody has told the server to change something
-  kCallFailed,      ///< the same, and nothing was done
+  kCallFailed,      ///< somebody has told the server to change something, and it was not done
 };
 
 /// "model.ready". [any]

@@ -11,10 +11,9 @@ namespace atl::frontends::console {
 namespace {
 
 bool may_see(const Identity* identity, const TimelineEntry& entry) {
-  if (identity == nullptr) return true;
-  // Who calls is for those who see everything.
-  if (entry.generation != 0 || is_call(entry.kind)) return identity->may_all(ApiCategory::kOther, kCategory);
-  return identity->may(ApiCategory::kOther, kCategory, entry.subject.view());
+  // Who has made a call is shown only to callers who see everything.
+  if (entry.generation != 0 || is_call(entry.kind)) return may_see_all(identity);
+  return console::may_see(identity, entry.subject.view());
 }
 
 void write_call(CheckedWriter& json, const TimelineEntry& entry) {

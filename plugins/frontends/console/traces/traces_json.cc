@@ -19,10 +19,6 @@ constexpr std::string_view kNoneYet =
     "No trace of these models has ended in the last 15 minutes. One request in trace_rate is traced: the page Trace "
     "settings, or POST /v2/trace/setting, changes that.";
 
-bool may_see(const Identity* identity, std::string_view model) {
-  return identity == nullptr || identity->may(ApiCategory::kOther, kCategory, model);
-}
-
 void write_summary(CheckedWriter& json, const TraceSummary& one) {
   write_member(json, "id", one.id);
   write_member(json, "trace_id", one.trace_id);
@@ -56,10 +52,10 @@ void answer_list(HttpExchange& exchange, const TracesQuery& query, const TraceLo
 }
 
 void answer_one(HttpExchange& exchange, uint64_t id, const TraceLog* log, const ProcessStart& start) {
-  const Result<FinishedTrace> found = log == nullptr ? not_found(kNobodyKeepsThem) : log->find(id);
-  if (!found.ok()) return answer_failure(exchange, found.status());
-  // What may not be seen is told from nothing that there is not.
-  if (!may_see(exchange.identity(), found.value().summary.model))
+  if (log == nullptr) return answer_failure(exchange, not_found(kNobodyKeepsThem));
+  const Result<FinishedTrace> found = log->find(id);
+  // A trace that the caller may not see is answered as one that is not there.
+  if (!found.ok() || !may_see(exchange.identity(), found.value().summary.model))
     return answer_failure(
         exchange, not_found("trace ", id, " is not kept: there are the slowest of the last 15 minutes"));
   answer_json(exchange, 200, trace_json(found.value(), start, exchange.identity()));

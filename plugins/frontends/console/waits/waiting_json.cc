@@ -99,7 +99,7 @@ std::vector<ResourceUse> scarce_of(const std::vector<ResourceUse>& resources, co
 
 std::string waiting_json(const CatalogLook& look, ModelCatalog& catalog, const CountReading& reading,
                          const ProcessStart& start, const Identity* identity) {
-  const bool sees_all = identity == nullptr || identity->may_all(ApiCategory::kOther, kCategory);
+  const bool sees_all = may_see_all(identity);
   const std::vector<ResourceUse> resources = resources_of(reading);
   std::vector<CountedTenant> tenants = tenants_of(reading);
   std::erase_if(tenants, [&](const CountedTenant& one) {
@@ -120,7 +120,7 @@ std::string waiting_json(const CatalogLook& look, ModelCatalog& catalog, const C
     write_key(json, "models");
     json.StartArray();
     for (const WaitingModel& model : look.pending) {
-      if (identity != nullptr && !identity->may(ApiCategory::kOther, kCategory, model.name)) continue;
+      if (!may_see(identity, model.name)) continue;
       write_model(json, model, catalog, resources);
       ++shown;
     }

@@ -12,7 +12,7 @@
 namespace atl::lib {
 
 /// The first line of the file, or the environment's token if no file is named, without blanks at its end. Empty: no token is given.
-/// Errors: INVALID_ARGUMENT the file cannot be read or its first line is empty, or a character is none that a token can have.
+/// Errors: INVALID_ARGUMENT the file cannot be read, its first line is empty, or the token has a character that no token can have.
 /// \param file  the value of --token-file; may be empty
 /// \param from_environment  the value of ATOLL_TOKEN; may be empty
 inline Result<std::string> given_token(const std::string& file, std::string from_environment) {
