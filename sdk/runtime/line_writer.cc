@@ -14,7 +14,6 @@
 #include <deque>
 #include <filesystem>
 #include <mutex>
-#include <system_error>
 #include <thread>
 
 namespace atl::runtime {
@@ -86,7 +85,7 @@ LineWriter::LineWriter(size_t queue_bytes_most) : queue_(std::make_shared<Queue>
   try {
     std::thread([queue = queue_] { run(queue); }).detach();
     threaded_ = true;
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {
     queue_->exited = true;
   }
 }

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -34,6 +35,13 @@ constexpr size_t kMiB = 1 << 20;
   }
 }
 
+/// Whether there was one. Kept, so that no compiler leaves the allocation out.
+[[maybe_unused]] bool was_given(void* block) {
+  static void* volatile last = nullptr;
+  last = block;
+  return last != nullptr;
+}
+
 /// Small blocks until there is no room for one but in the reserve; they are never given back.
 [[maybe_unused]] void use_up() {
   while (memory_reserve_pieces() == kReservePieces) (void)::new char[1000];
@@ -55,6 +63,46 @@ TEST(MemoryReserve, SmallAllocationsGoOnAndLargeOnesFail) {
           if (!can_have(1000)) std::_Exit(4);
         }
         std::_Exit(memory_reserve_pieces() + 2 >= before ? 0 : 5);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST(MemoryReserve, IsNotForBlocksThatOneRequestNeeds) {
+  EXPECT_EXIT(
+      {
+        install_memory_reserve();
+        leave(kMiB);
+        use_up();
+        const size_t before = memory_reserve_pieces();
+        // All kept. A thread's storage and the room above the heap's end may serve some of them.
+        int refused = 0;
+        for (int i = 0; i < 1000; ++i) refused += !was_given(::malloc(kReserveBlockBytes + 1));
+        if (refused < 900) std::_Exit(8);
+        std::_Exit(memory_reserve_pieces() == before ? 0 : 9);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST(MemoryReserve, IsForEveryFunctionThatAllocates) {
+  EXPECT_EXIT(
+      {
+        install_memory_reserve();
+        leave(kMiB);
+        use_up();
+        void* aligned = nullptr;
+        volatile size_t too_many = SIZE_MAX / 2;  // volatile: the compiler would warn
+        volatile size_t not_a_power = 3;
+        for (int i = 0; i < 2000; ++i) {
+          if (!was_given(::malloc(1000)) || !was_given(::calloc(10, 100))) std::_Exit(10);
+          if (!was_given(::realloc(::malloc(10), 1000)) || !was_given(::aligned_alloc(64, 1024)))
+            std::_Exit(11);
+          if (::posix_memalign(&aligned, 64, 1000) != 0) std::_Exit(12);
+        }
+        // What cannot be is refused at once, and takes no piece.
+        const size_t before = memory_reserve_pieces();
+        if (was_given(::calloc(too_many, 4)) || ::posix_memalign(&aligned, not_a_power, 8) == 0)
+          std::_Exit(13);
+        std::_Exit(memory_reserve_pieces() == before && before < kReservePieces ? 0 : 14);
       },
       testing::ExitedWithCode(0), "");
 }
@@ -92,6 +140,8 @@ TEST(MemoryReserve, WithNothingLeftAllocationsFailAsEver) {
 
 TEST(MemoryReserve, IsThereInAnyBuild) {
   restock_memory_reserve();
+  EXPECT_EQ(memory_reserve_pieces(), 0U) << "a program that gives nothing up";
+  install_memory_reserve();
   EXPECT_EQ(memory_reserve_pieces(), kReservePieces);
 }
 

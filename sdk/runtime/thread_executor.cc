@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <future>
 #include <mutex>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -211,6 +212,9 @@ Result<SerialExecutorPtr> ThreadExecutorFactory::create(std::string_view name,
       return std::move(status).note(cat("executor '", name, "'"));
     }
     return SerialExecutorPtr(executor.release());
+  } catch (const std::bad_alloc&) {
+    return make_status(Code::kResourceExhausted, "executor '", name,
+                       "': the server has not enough memory for it");
   } catch (const std::system_error& error) {
     return make_status(Code::kResourceExhausted, "executor '", name, "': no thread: ", error.what());
   }

@@ -35,15 +35,18 @@ std::thread ThreadMaker::make(std::function<void()> function) {
 }
 
 void ThreadMaker::run(std::function<bool()> step) {
+  std::list<std::function<bool()>> one;
+  one.push_back(std::move(step));
   {
     std::lock_guard lock(mutex_);
-    steps_.push_back(std::move(step));
+    steps_.splice(steps_.end(), one);
   }
   changed_.notify_one();
 }
 
 void ThreadMaker::serve() {
-  std::deque<std::function<bool()>> again;
+  // Steps move from list to list, which takes no memory: nobody could be told that there is none.
+  std::list<std::function<bool()>> again;
   std::unique_lock lock(mutex_);
   while (true) {
     auto has_work = [this] { return ending_ || !steps_.empty(); };
@@ -53,12 +56,11 @@ void ThreadMaker::serve() {
       steps_.swap(again);
     }
     if (steps_.empty()) return;  // it ends
-    std::function<bool()> step = std::move(steps_.front());
-    steps_.pop_front();
+    std::list<std::function<bool()>> step;
+    step.splice(step.end(), steps_, steps_.begin());
     lock.unlock();
-    const bool done = step();
-    if (!done) again.push_back(std::move(step));
-    step = nullptr;
+    if (!step.front()()) again.splice(again.end(), step);
+    step.clear();
     lock.lock();
   }
 }

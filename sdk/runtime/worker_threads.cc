@@ -1,7 +1,7 @@
 #include "atoll/runtime/worker_threads.h"
 
 #include <algorithm>
-#include <system_error>
+#include <exception>
 #include <utility>
 
 #include "atoll/runtime/fault_report.h"
@@ -53,21 +53,28 @@ uint64_t WorkerThreads::mark() noexcept {
 
 bool WorkerThreads::settled(uint64_t mark, std::function<void()> again) noexcept {
   std::lock_guard lock(mutex_);
-  if (executing_.empty() || *executing_.begin() > mark) return true;
+  if (std::none_of(executing_.begin(), executing_.end(), [&](uint64_t number) { return number <= mark; }))
+    return true;
   again_ = std::move(again);
   return false;
 }
 
-void WorkerThreads::add_thread_if_useful() {
-  while (running_ < size_ && idle_ < queue_.size()) {
-    try {
-      threads_.push_back(thread_maker().make([this] { work(); }));
-      ++running_;
-      ++idle_;  // it will take a task before it waits
-    } catch (const std::system_error&) {
-      return;  // the threads there are will do it; with none, the next run() tries again
-    }
+void WorkerThreads::add_thread_if_useful() noexcept {
+  try {
+    while (running_ < size_ && idle_ < queue_.size()) add_thread();
+  } catch (const std::exception&) {
+    // No thread or no memory: the threads there are will do it; with none, the next run() tries again.
   }
+}
+
+void WorkerThreads::add_thread() {
+  // What the thread adds to later has room: a thread that has no memory can tell nobody.
+  threads_.reserve(threads_.size() + 1);
+  ended_.reserve(threads_.size() + 1);
+  executing_.reserve(threads_.size() + 1);
+  threads_.push_back(thread_maker().make([this] { work(); }));
+  ++running_;
+  ++idle_;  // it will take a task before it waits
 }
 
 void WorkerThreads::work() {
@@ -85,11 +92,11 @@ void WorkerThreads::work() {
     queue_.pop_front();
     --idle_;
     const uint64_t number = ++started_;
-    executing_.insert(number);
+    executing_.push_back(number);
     lock.unlock();
     if (!run_task(task) && on_throw_) on_throw_();
     lock.lock();
-    executing_.erase(number);
+    std::erase(executing_, number);
     ++idle_;
     if (!again_) continue;
     std::function<void()> again = std::exchange(again_, nullptr);
@@ -102,19 +109,19 @@ void WorkerThreads::work() {
   ended_.push_back(std::this_thread::get_id());
 }
 
-void WorkerThreads::join_ended(std::unique_lock<std::mutex>& lock) {
-  std::vector<std::thread> ended;
-  for (std::thread::id id : ended_) {
+void WorkerThreads::join_ended(std::unique_lock<std::mutex>& lock) noexcept {
+  while (!ended_.empty()) {
+    const std::thread::id id = ended_.back();
+    ended_.pop_back();
     auto found = std::find_if(threads_.begin(), threads_.end(),
-                              [&](const std::thread& t) { return t.get_id() == id; });
+                              [&](const std::thread& thread) { return thread.get_id() == id; });
     if (found == threads_.end()) continue;
-    ended.push_back(std::move(*found));
+    std::thread ended = std::move(*found);
     threads_.erase(found);
+    lock.unlock();
+    ended.join();
+    lock.lock();
   }
-  ended_.clear();
-  lock.unlock();
-  for (std::thread& thread : ended) thread.join();
-  lock.lock();
 }
 
 }  // namespace atl::runtime

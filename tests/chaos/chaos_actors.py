@@ -122,11 +122,20 @@ class Stream(Actor):
             for i in range(STREAMED + UNDER_WAY):
                 if i < STREAMED:
                     asked.append((str(i), self.values(), time.monotonic()))
-                    client.async_stream_infer(self.model, [grpc_tensor(asked[-1][1])], request_id=str(i))
+                    self._ask(client, answers, asked)
                 if i >= UNDER_WAY:
                     self._answer(answers, asked)
         finally:
             client.stop_stream(cancel_requests=bool(asked))
+
+    def _ask(self, client, answers, asked):
+        """The last request of `asked`. A stream that an error has ended takes no more, and does not say which: that is in `answers`."""
+        number, values, _ = asked[-1]
+        try:
+            client.async_stream_infer(self.model, [grpc_tensor(values)], request_id=number)
+        except InferenceServerException:
+            while True:
+                self._answer(answers, asked)  # raises the error
 
     def _answer(self, answers, asked):
         """Of a model with several instances a later request may be answered first: the id tells which it is."""

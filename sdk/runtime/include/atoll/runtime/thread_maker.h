@@ -2,8 +2,8 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <functional>
+#include <list>
 #include <mutex>
 #include <thread>
 
@@ -20,11 +20,11 @@ class ThreadMaker {
   ThreadMaker(const ThreadMaker&) = delete;
   ThreadMaker& operator=(const ThreadMaker&) = delete;
 
-  /// Throws std::system_error, as the constructor of std::thread does.
+  /// Throws std::system_error, as the constructor of std::thread does, or std::bad_alloc.
   std::thread make(std::function<void()> function);
 
   /// Runs the step on the maker's thread, soon; again some milliseconds later as often as it returns false.
-  /// It must be brief, and every false one must come to an end.
+  /// It must be brief, and every false one must come to an end. Throws std::bad_alloc; then the step does not run.
   void run(std::function<bool()> step);
 
  private:
@@ -32,7 +32,7 @@ class ThreadMaker {
 
   std::mutex mutex_;  // guards steps_ and ending_
   std::condition_variable changed_;
-  std::deque<std::function<bool()>> steps_;
+  std::list<std::function<bool()>> steps_;
   bool ending_ = false;
   std::thread thread_;
 };

@@ -6,7 +6,6 @@
 #include <deque>
 #include <functional>
 #include <mutex>
-#include <set>
 #include <thread>
 #include <vector>
 
@@ -37,9 +36,10 @@ class WorkerThreads final : public WorkerPool {
   bool settled(uint64_t mark, std::function<void()> again) noexcept;
 
  private:
-  void add_thread_if_useful();
+  void add_thread_if_useful() noexcept;
+  void add_thread();
   void work();
-  void join_ended(std::unique_lock<std::mutex>& lock);
+  void join_ended(std::unique_lock<std::mutex>& lock) noexcept;
 
   std::mutex mutex_;  // guards everything below
   std::condition_variable changed_;
@@ -48,8 +48,8 @@ class WorkerThreads final : public WorkerPool {
   uint32_t idle_ = 0;
   bool ending_ = false;
   std::deque<Task> queue_;
-  uint64_t started_ = 0;          // tasks
-  std::set<uint64_t> executing_;  // those of them that run, by their number
+  uint64_t started_ = 0;             // tasks
+  std::vector<uint64_t> executing_;  // those of them that run, by their number
   std::function<void()> again_;
   std::vector<std::thread> threads_;
   std::vector<std::thread::id> ended_;
