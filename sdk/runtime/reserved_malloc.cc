@@ -25,12 +25,14 @@ class Next {
   template <class... Arguments>
   auto operator()(Arguments... arguments) noexcept {
     Function* function = function_.load(std::memory_order_relaxed);
-    if (function == nullptr) {
-      function = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name_));
-      if (function == nullptr) ::abort();
-      function_.store(function, std::memory_order_relaxed);
-    }
-    return function(arguments...);
+    return (function != nullptr ? function : find())(arguments...);
+  }
+
+  Function* find() noexcept {
+    auto* function = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name_));
+    if (function == nullptr) ::abort();
+    function_.store(function, std::memory_order_relaxed);
+    return function;
   }
 
  private:
@@ -43,6 +45,17 @@ constinit Next<void*(size_t, size_t)> next_calloc("calloc");
 constinit Next<void*(void*, size_t)> next_realloc("realloc");
 constinit Next<void*(size_t, size_t)> next_aligned_alloc("aligned_alloc");
 constinit Next<int(void**, size_t, size_t)> next_posix_memalign("posix_memalign");
+
+/// Called before the constructors of all libraries. The loader itself allocates while it opens a library, and dlsym() must not be called
+/// in the middle of that. What allocates earlier opens none.
+void find_all() {
+  next_malloc.find();
+  next_calloc.find();
+  next_realloc.find();
+  next_aligned_alloc.find();
+  next_posix_memalign.find();
+}
+[[gnu::section(".preinit_array"), gnu::used]] void (*const find_all_first)() = &find_all;
 
 /// Whether to try once more for a block of so many bytes.
 bool makes_room(size_t bytes) noexcept {

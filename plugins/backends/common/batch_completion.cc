@@ -42,4 +42,11 @@ Status complete_max_batch_size(inference::ModelConfig& config, bool can_batch, i
   return {};
 }
 
+bool is_schedulers_input(const inference::ModelConfig& config, std::string_view input) {
+  const auto& sequences = config.sequence_batching();
+  return std::ranges::any_of(sequences.control_input(),
+                             [&](const auto& one) { return one.name() == input; }) ||
+         std::ranges::any_of(sequences.state(), [&](const auto& one) { return one.input_name() == input; });
+}
+
 }  // namespace atl::backends

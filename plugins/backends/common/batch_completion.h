@@ -1,4 +1,4 @@
-/// Batching in configurations that are completed from a model's file, as Triton completes them.
+/// Configurations that are completed from a model's file, as Triton completes them.
 #pragma once
 
 #include <cstdint>
@@ -24,5 +24,8 @@ Status completion_error(const inference::ModelConfig& config, std::string_view r
 /// Errors: INVALID_ARGUMENT the configuration has a batch size, and the model cannot batch.
 Status complete_max_batch_size(inference::ModelConfig& config, bool can_batch, int64_t default_size,
                                int64_t most = std::numeric_limits<int32_t>::max());
+
+/// Whether the tensor is one that the scheduler of sequences gives the model, and no client.
+bool is_schedulers_input(const inference::ModelConfig& config, std::string_view input);
 
 }  // namespace atl::backends

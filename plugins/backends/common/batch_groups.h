@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "atoll/backend/responder.h"
@@ -30,18 +31,27 @@ struct BatchGroup {
 
 /// Use one an instance: its memory is kept. Not thread safe.
 ///
-///     groups.clear();
-///     ... groups.add(i) of each request that can be run
+///     groups.fill(responder, [&](Request& request) { return check(request); });
 ///     while (groups.take(responder, can_be_joined)) {
 ///       ... run groups.current(); if that failed and it has several members, groups.split()
 ///     }
 class BatchGroups {
  public:
-  void clear() noexcept {
+  /// Has those requests of the responder's batch wait that the function finds nothing wrong with; the others fail with what it says.
+  /// \param check  Status(Request&)
+  template <class Check>
+  void fill(BatchResponder& responder, Check&& check) {
     pending_.clear();
     alone_ = 0;
+    for (uint32_t i = 0; i < responder.size(); ++i) {
+      Status status = check(responder.request(i));
+      if (status.ok()) {
+        pending_.push_back(i);
+      } else {
+        responder.fail(i, std::move(status));
+      }
+    }
   }
-  void add(uint32_t index) { pending_.push_back(index); }
 
   /// Makes the first request that waits, and all that can be joined with it, the current group.
   /// \param can_be_joined  bool(const Request& first, const Request& other)

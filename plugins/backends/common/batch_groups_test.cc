@@ -19,11 +19,11 @@ class BatchGroupsTest : public ::testing::Test {
       requests_[i].mark_accepted();
       requests_[i]->batch_size = i + 1;
       raw.push_back(&requests_[i].request());
-      groups_.add(i);
     }
     Batch batch;
     batch.requests = raw;
     responder_.begin(batch);
+    groups_.fill(responder_, [](const Request&) { return Status(); });
   }
   ~BatchGroupsTest() override { responder_.finish({}); }
   bool take() {
@@ -48,6 +48,18 @@ TEST_F(BatchGroupsTest, WhatCanBeJoinedIsOneGroup) {
   EXPECT_FALSE(take());
 }
 
+TEST_F(BatchGroupsTest, WhatDoesNotPassFailsAndDoesNotWait) {
+  groups_.fill(responder_, [](const Request& request) {
+    return request.batch_size == 3 ? invalid_argument("three") : Status();
+  });
+  EXPECT_TRUE(responder_.failed(2));
+  ASSERT_TRUE(take());
+  EXPECT_THAT(indices(), ElementsAre(0));
+  ASSERT_TRUE(take());
+  EXPECT_THAT(indices(), ElementsAre(1, 3));
+  EXPECT_FALSE(take());
+}
+
 TEST_F(BatchGroupsTest, AGroupThatIsSplitRunsOneByOneBeforeTheOthers) {
   ASSERT_TRUE(take());
   groups_.split();
@@ -63,12 +75,12 @@ TEST_F(BatchGroupsTest, AGroupThatIsSplitRunsOneByOneBeforeTheOthers) {
 TEST_F(BatchGroupsTest, ANewBatchHasNothingOfTheOneBefore) {
   ASSERT_TRUE(take());
   groups_.split();
-  groups_.clear();
-  EXPECT_FALSE(take());
-  groups_.add(0);
-  groups_.add(2);
+  groups_.fill(responder_, [](const Request& request) {
+    return request.batch_size % 2 == 1 ? Status() : invalid_argument("even");
+  });
   ASSERT_TRUE(take());
-  EXPECT_THAT(indices(), ElementsAre(0, 2));
+  EXPECT_THAT(indices(), ElementsAre(0, 2)) << "joined, though the batch before was split";
+  EXPECT_FALSE(take());
 }
 
 }  // namespace

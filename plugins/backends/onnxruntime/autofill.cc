@@ -167,14 +167,6 @@ bool is_scattered(const inference::ModelConfig& config, const std::string& outpu
   });
 }
 
-/// Of the tensors that the scheduler of sequences gives the model, and no client.
-bool is_schedulers_input(const inference::ModelConfig& config, const std::string& input) {
-  const auto& sequences = config.sequence_batching();
-  return std::ranges::any_of(sequences.control_input(),
-                             [&](const auto& one) { return one.name() == input; }) ||
-         std::ranges::any_of(sequences.state(), [&](const auto& one) { return one.input_name() == input; });
-}
-
 }  // namespace
 
 bool is_complete(const inference::ModelConfig& config) noexcept {
@@ -187,7 +179,7 @@ Status complete(inference::ModelConfig& config, const Signature& signature,
   ATOLL_RETURN_IF_ERROR(backends::complete_max_batch_size(config, can_batch, default_max_batch_size));
   if (config.input_size() == 0 && config.batch_input_size() == 0) {
     for (size_t i = 0; i < signature.required_inputs; ++i) {
-      if (is_schedulers_input(config, signature.inputs[i].name)) continue;
+      if (backends::is_schedulers_input(config, signature.inputs[i].name)) continue;
       ATOLL_RETURN_IF_ERROR(fill_tensor(config, signature.inputs[i], *config.add_input()));
     }
   }

@@ -5,7 +5,7 @@
 
 #include "atoll/backend/values.h"
 #include "backends/onnxruntime/datatypes.h"
-#include "backends/onnxruntime/request_check.h"
+#include "backends/common/request_check.h"
 #include "backends/onnxruntime/string_tensor.h"
 
 namespace atl::ort {
@@ -65,19 +65,11 @@ Status OnnxInstance::execute(const Batch& batch) noexcept {
   responder_.begin(batch);
   // A request whose elements do not add up must not spoil the tensor it would be joined into.
   bool check_elements = batch.requests.size() > 1;
-  groups_.clear();
-  for (uint32_t i = 0; i < responder_.size(); ++i) {
-    Status status = gpu_ == nullptr ? Status() : gpu_->bring_texts(responder_.request(i));
-    if (status.ok()) {
-      status = check_request(*plan_, responder_.request(i), check_elements, gpu_ != nullptr);
-    }
-    if (status.ok()) {
-      groups_.add(i);
-    } else {
-      responder_.fail(i, std::move(status));
-    }
-  }
-  const auto joins = [this](const Request& a, const Request& b) { return joinable(*plan_, a, b); };
+  groups_.fill(responder_, [&](Request& request) -> Status {
+    if (gpu_ != nullptr) ATOLL_RETURN_IF_ERROR(gpu_->bring_texts(request));
+    return backends::check_request(*plan_, request, check_elements, gpu_ != nullptr);
+  });
+  const auto joins = [this](const Request& a, const Request& b) { return backends::joinable(*plan_, a, b); };
   while (groups_.take(responder_, joins)) run_group(times);
   times.execute_end_ns = clock_.now_ns();
   if (times.compute_start_ns == 0) times.compute_start_ns = times.compute_end_ns = times.execute_end_ns;

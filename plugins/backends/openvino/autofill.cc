@@ -48,14 +48,6 @@ Status fill_tensor(const inference::ModelConfig& config, const OvPortInfo& port,
   return {};
 }
 
-/// Of the tensors that the scheduler of sequences gives the model, and no client.
-bool is_schedulers_input(const inference::ModelConfig& config, const std::string& input) {
-  const auto& sequences = config.sequence_batching();
-  return std::ranges::any_of(sequences.control_input(),
-                             [&](const auto& one) { return one.name() == input; }) ||
-         std::ranges::any_of(sequences.state(), [&](const auto& one) { return one.input_name() == input; });
-}
-
 }  // namespace
 
 bool is_complete(const inference::ModelConfig& config) noexcept {
@@ -70,7 +62,7 @@ Status complete(inference::ModelConfig& config, const OvSignature& signature,
       backends::complete_max_batch_size(config, can_batch, default_max_batch_size, rows_max(signature)));
   if (config.input_size() == 0) {
     for (const OvPortInfo& input : signature.inputs) {
-      if (is_schedulers_input(config, input.name)) continue;
+      if (backends::is_schedulers_input(config, input.name)) continue;
       ATOLL_RETURN_IF_ERROR(fill_tensor(config, input, *config.add_input()));
     }
   }

@@ -35,7 +35,6 @@ class OvInstance final : public BackendInstance {
   Status execute(const Batch& batch) noexcept override;
 
  private:
-  void check_requests(bool check_elements) noexcept;
   void run_group(ExecutionTimes& times) noexcept;
   Status prepare() noexcept;
   Status go_over() noexcept;

@@ -79,25 +79,14 @@ Status TorchInstance::execute(const Batch& batch) noexcept {
   times.execute_start_ns = clock_.now_ns();
   responder_.begin(batch);
   // A request whose elements do not add up must not spoil the list it would be joined into.
-  check_requests(batch.requests.size() > 1);
+  const bool check_elements = batch.requests.size() > 1;
+  groups_.fill(responder_, [&](const Request& request) { return check(*plan_, request, check_elements); });
   const auto joins = [this](const Request& a, const Request& b) { return can_be_joined(*plan_, a, b); };
   while (groups_.take(responder_, joins)) run_group(times);
   times.execute_end_ns = clock_.now_ns();
   if (times.compute_start_ns == 0) times.compute_start_ns = times.compute_end_ns = times.execute_end_ns;
   responder_.finish(times);
   return {};
-}
-
-void TorchInstance::check_requests(bool check_elements) noexcept {
-  groups_.clear();
-  for (uint32_t i = 0; i < responder_.size(); ++i) {
-    Status status = check(*plan_, responder_.request(i), check_elements);
-    if (status.ok()) {
-      groups_.add(i);
-    } else {
-      responder_.fail(i, std::move(status));
-    }
-  }
 }
 
 void TorchInstance::run_group(ExecutionTimes& times) noexcept {

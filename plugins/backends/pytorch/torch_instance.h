@@ -28,7 +28,6 @@ class TorchInstance final : public BackendInstance {
   Status execute(const Batch& batch) noexcept override;
 
  private:
-  void check_requests(bool check_elements) noexcept;
   void run_group(ExecutionTimes& times) noexcept;
   Status forward(c10::IValue& result) noexcept;
   void deliver(const TorchOutputPlan& plan, const c10::IValue& result) noexcept;

@@ -104,10 +104,8 @@ Pass ProcessLauncher::pass_for_server() { return settings_.end_with_server ? Pas
 // --- servers of an earlier process ---
 
 Status ProcessLauncher::restore(bool is_alone) {
+  ATOLL_RETURN_IF_ERROR(settings_.make_state_directory());
   std::error_code error;
-  fs::create_directories(settings_.state_directory, error);
-  if (error)
-    return invalid_argument("option 'state_directory': ", settings_.state_directory, ": ", error.message());
   for (fs::directory_iterator entry(settings_.state_directory, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string id = entry->path().filename();
@@ -198,10 +196,9 @@ Status ProcessLauncher::try_start(const ServerSpec& spec, LauncherListener& list
 
 Result<Child> ProcessLauncher::start_child(const ServerSpec& spec, const std::string& folder,
                                            ProcessRecord& record) {
-  const std::string& name = spec.runtime.empty() ? settings_.default_runtime : spec.runtime;
-  const auto runtime = settings_.runtimes.find(name);
-  if (runtime == settings_.runtimes.end())
-    return invalid_argument("runtime '", name, "' is none of the launcher's option 'runtimes'");
+  Result<const InstanceCommand*> runtime = settings_.runtime(spec.runtime);
+  if (!runtime.ok()) return std::move(runtime).status();
+  const InstanceCommand& command = **runtime;
   std::error_code error;
   fs::create_directory(folder, error);
   if (error) return unavailable("its folder cannot be made: ", error.message());
@@ -210,17 +207,17 @@ Result<Child> ProcessLauncher::start_child(const ServerSpec& spec, const std::st
   FreePorts ports;
   for (const auto& [place, address] :
        {std::pair{"http_port", &record.address.http}, std::pair{"grpc_port", &record.address.grpc}}) {
-    if (!runtime->second.has_place(place)) continue;
+    if (!command.has_place(place)) continue;
     Result<uint16_t> port = ports.next();
     if (!port.ok()) return std::move(port).status();
     *address = {"127.0.0.1", port.value()};
     places[place] = cat(port.value());
   }
   ChildSpec child;
-  child.words = runtime->second.fill(places);
+  child.words = command.fill(places);
   child.log = folder + "/log";
   child.cpu_cores = record.cpu_cores;
-  child.environment = server_environment(spec, runtime->second, settings_.shared_memory);
+  child.environment = server_environment(spec, command, settings_.shared_memory);
   if (!record.gpus.empty()) child.environment.push_back("CUDA_VISIBLE_DEVICES=" + join(record.gpus));
   return Child::start(child);
 }

@@ -63,24 +63,15 @@ Status read_machine(const Options& options, MachineParts& machine) {
 
 void ProcessSettings::check(OptionCheck& check) {
   const Options& options = check.options();
-  check_runtimes(check, kPlaces);
+  check_common(check, kPlaces);
   MachineParts machine;
   check.passes({}, read_machine(options, machine));
-  const std::string& directory = options.get_string("state_directory");
-  if (!directory.empty()) check.passes("state_directory", check_creatable_folder(directory));
   check.whole(read(options));
 }
 
 Result<ProcessSettings> ProcessSettings::read(const Options& options) {
   ProcessSettings settings;
-  settings.state_directory = options.get_string("state_directory");
-  if (settings.state_directory.empty()) return invalid_argument("option 'state_directory' is empty");
-  settings.state_directory = std::filesystem::absolute(settings.state_directory).lexically_normal();
-  Result<std::map<std::string, InstanceCommand>> runtimes = read_runtimes(options, kAtoll, kPlaces);
-  if (!runtimes.ok()) return std::move(runtimes).status();
-  settings.runtimes = std::move(runtimes).value();
-  settings.default_runtime = options.get_string("default_runtime");
-  settings.shared_memory = options.get_bool("shared_memory");
+  ATOLL_RETURN_IF_ERROR(settings.read_common(options, kAtoll, kPlaces));
   ATOLL_RETURN_IF_ERROR(read_machine(options, settings.machine));
   settings.cgroup = options.get_string("cgroup");
   if (std::error_code error;
@@ -89,7 +80,6 @@ Result<ProcessSettings> ProcessSettings::read(const Options& options) {
                             "', expected the folder of a control group");
   settings.stop_timeout_ns = options.get_duration_ns("stop_timeout");
   settings.end_with_server = options.get_bool("end_with_server");
-  settings.log_bytes_max = options.get_bytes("max_log_size");
   return settings;
 }
 

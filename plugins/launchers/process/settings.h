@@ -2,27 +2,21 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 
 #include "atoll/core/option_check.h"
 #include "atoll/core/options.h"
 #include "atoll/core/status.h"
-#include "launchers/common/instance_command.h"
+#include "launchers/common/command_settings.h"
 #include "launchers/process/machine_parts.h"
 
 namespace atl::launchers {
 
-struct ProcessSettings {
-  std::string state_directory;
-  std::map<std::string, InstanceCommand> runtimes;
-  std::string default_runtime;
-  bool shared_memory = false;  ///< clients of servers may register regions
-  MachineParts machine;        ///< what servers may have
-  std::string cgroup;          ///< directory; empty: memory is not limited
+struct ProcessSettings : CommandSettings {
+  MachineParts machine;  ///< what servers may have
+  std::string cgroup;    ///< directory; empty: memory is not limited
   int64_t stop_timeout_ns = 0;
   bool end_with_server = false;
-  uint64_t log_bytes_max = 0;
 
   /// Errors: INVALID_ARGUMENT names the option.
   static void check(OptionCheck& check);

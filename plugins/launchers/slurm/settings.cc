@@ -1,9 +1,6 @@
 #include "launchers/slurm/settings.h"
 
-#include <filesystem>
-#include <utility>
-
-#include "atoll/core/file_check.h"
+#include <string>
 
 namespace atl::launchers {
 namespace {
@@ -16,22 +13,13 @@ constexpr std::string_view kAtoll =
 }  // namespace
 
 void SlurmSettings::check(OptionCheck& check) {
-  check_runtimes(check, kPlaces);
-  const std::string& directory = check.options().get_string("state_directory");
-  if (!directory.empty()) check.passes("state_directory", check_creatable_folder(directory));
+  check_common(check, kPlaces);
   check.whole(read(check.options()));
 }
 
 Result<SlurmSettings> SlurmSettings::read(const Options& options) {
   SlurmSettings settings;
-  settings.state_directory = options.get_string("state_directory");
-  if (settings.state_directory.empty()) return invalid_argument("option 'state_directory' is empty");
-  settings.state_directory = std::filesystem::absolute(settings.state_directory).lexically_normal();
-  Result<std::map<std::string, InstanceCommand>> runtimes = read_runtimes(options, kAtoll, kPlaces);
-  if (!runtimes.ok()) return std::move(runtimes).status();
-  settings.runtimes = std::move(runtimes).value();
-  settings.default_runtime = options.get_string("default_runtime");
-  settings.shared_memory = options.get_bool("shared_memory");
+  ATOLL_RETURN_IF_ERROR(settings.read_common(options, kAtoll, kPlaces));
   settings.sbatch_options = options.get_strings("sbatch_options");
   for (const std::string& option : settings.sbatch_options) {
     if (!option.starts_with('-'))
@@ -42,7 +30,6 @@ Result<SlurmSettings> SlurmSettings::read(const Options& options) {
   settings.poll_interval_ns = options.get_duration_ns("poll_interval");
   settings.queue_timeout_ns = options.get_duration_ns("queue_timeout");
   settings.command_timeout_ns = options.get_duration_ns("command_timeout");
-  settings.log_bytes_max = options.get_bytes("max_log_size");
   return settings;
 }
 

@@ -22,10 +22,7 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 // --- life ---
 
 Status SlurmLauncher::start(ExecutorFactory& executors) {
-  std::error_code error;
-  fs::create_directories(settings_.state_directory, error);
-  if (error)
-    return invalid_argument("option 'state_directory': ", settings_.state_directory, ": ", error.message());
+  ATOLL_RETURN_IF_ERROR(settings_.make_state_directory());
   Result<SerialExecutorPtr> executor = executors.create("launcher", {});
   if (!executor.ok()) return std::move(executor).status();
   executor_ = std::move(executor).value();
@@ -117,22 +114,21 @@ std::vector<std::string> SlurmLauncher::sbatch_words(const Server& server) const
 /// Errors: UNAVAILABLE Slurm is away, and it is tried again.
 Status SlurmLauncher::submit(Server& server) {
   const ServerSpec& spec = server.spec;
-  const std::string& name = spec.runtime.empty() ? settings_.default_runtime : spec.runtime;
-  const auto runtime = settings_.runtimes.find(name);
-  if (runtime == settings_.runtimes.end())
-    return invalid_argument("runtime '", name, "' is none of the launcher's option 'runtimes'");
+  Result<const InstanceCommand*> runtime = settings_.runtime(spec.runtime);
+  if (!runtime.ok()) return std::move(runtime).status();
+  const InstanceCommand& command = **runtime;
   std::error_code error;
   fs::create_directories(server.folder, error);
   if (error) return unavailable("its folder cannot be made: ", error.message());
-  const std::vector<std::string> words = runtime->second.fill({{"bin", programs_},
+  const std::vector<std::string> words = command.fill({{"bin", programs_},
                                                                {"repository", spec.repository},
                                                                {"host", std::string(kHostPlace)},
                                                                {"id", spec.id},
                                                                {"pool", spec.pool},
                                                                {"instance", cat(spec.instance)},
                                                                {"key", std::string(kKeyPlace)}});
-  std::vector<std::string> environment = server_environment(spec, runtime->second, settings_.shared_memory);
-  if (runtime->second.has_place("key")) environment.push_back(cat(kKeyVariable, "=", spec.key));
+  std::vector<std::string> environment = server_environment(spec, command, settings_.shared_memory);
+  if (command.has_place("key")) environment.push_back(cat(kKeyVariable, "=", spec.key));
   Result<CommandOutput> output =
       run_command(sbatch_words(server), job_script(words, settings_.on_node_address), environment,
                   settings_.command_timeout_ns);

@@ -4,49 +4,10 @@
 #include <utility>
 
 #include "atoll/backend/values.h"
+#include "backends/common/request_check.h"
 
 namespace atl::tensorflow {
 namespace {
-
-Status check_source(std::string_view source, std::string_view what, std::string_view name,
-                    const Request& request) {
-  if (request.find_input(source) != nullptr) return {};
-  return invalid_argument(what, " '", name, "': found no input '", source,
-                          "' in the request, expected one: its shape is needed");
-}
-
-Status check(const TfModelPlan& model, const Request& request, bool check_elements) {
-  for (const TfInputPlan& plan : model.inputs) {
-    if (plan.batch_input >= 0) {
-      const auto& made = model.batch_inputs[static_cast<size_t>(plan.batch_input)];
-      ATOLL_RETURN_IF_ERROR(check_source(made.source, "input", plan.name, request));
-      continue;
-    }
-    const InputTensor* input = request.find_input(plan.name);
-    if (input == nullptr) {
-      if (!plan.required) continue;
-      return invalid_argument("input '", plan.name, "': found none, expected one: the model '",
-                              model.model_name, "' has no default for it");
-    }
-    ATOLL_RETURN_IF_ERROR(backends::check_input(plan, *input, request, model.batches, check_elements));
-  }
-  for (const TfOutputPlan& plan : model.outputs) {
-    if (!plan.scatter || request.find_output(plan.name) == nullptr) continue;
-    ATOLL_RETURN_IF_ERROR(check_source(plan.scatter->source, "output", plan.name, request));
-  }
-  return {};
-}
-
-bool can_be_joined(const TfModelPlan& model, const Request& a, const Request& b) {
-  if (!model.batches) return false;
-  bool any = false;  // without an input nothing would tell the model the size of the batch
-  for (const TfInputPlan& plan : model.inputs) {
-    if (plan.batch_input >= 0) continue;
-    if (!backends::can_be_joined(plan, a, b)) return false;
-    any = any || a.find_input(plan.name) != nullptr;
-  }
-  return any;
-}
 
 bool is_wanted(const TfOutputPlan& plan, const Request& request) {
   return request.find_output(plan.name) != nullptr || (plan.state && request.state != nullptr);
@@ -66,25 +27,16 @@ Status TfInstance::execute(const Batch& batch) noexcept {
   times.execute_start_ns = clock_.now_ns();
   responder_.begin(batch);
   // A request whose elements do not add up must not spoil the tensor it would be joined into.
-  check_requests(batch.requests.size() > 1);
-  const auto joins = [this](const Request& a, const Request& b) { return can_be_joined(*plan_, a, b); };
+  const bool check_elements = batch.requests.size() > 1;
+  groups_.fill(responder_, [&](const Request& request) {
+    return backends::check_request(*plan_, request, check_elements);
+  });
+  const auto joins = [this](const Request& a, const Request& b) { return backends::joinable(*plan_, a, b); };
   while (groups_.take(responder_, joins)) run_group(times);
   times.execute_end_ns = clock_.now_ns();
   if (times.compute_start_ns == 0) times.compute_start_ns = times.compute_end_ns = times.execute_end_ns;
   responder_.finish(times);
   return {};
-}
-
-void TfInstance::check_requests(bool check_elements) noexcept {
-  groups_.clear();
-  for (uint32_t i = 0; i < responder_.size(); ++i) {
-    Status status = check(*plan_, responder_.request(i), check_elements);
-    if (status.ok()) {
-      groups_.add(i);
-    } else {
-      responder_.fail(i, std::move(status));
-    }
-  }
 }
 
 void TfInstance::run_group(ExecutionTimes& times) noexcept {

@@ -24,7 +24,6 @@ class TfInstance final : public BackendInstance {
   Status execute(const Batch& batch) noexcept override;
 
  private:
-  void check_requests(bool check_elements) noexcept;
   void run_group(ExecutionTimes& times) noexcept;
   Status bind_inputs() noexcept;
   void choose_outputs() noexcept;
