@@ -14,6 +14,11 @@ from support.control import PROTOCOLS, Control  # noqa: E402
 from support import left_out  # noqa: E402
 from support.grpc_frontends import GRPC_FRONTENDS  # noqa: E402
 
+# A shell that has no terminal starts what it puts into the background with these two ignored, and so would every server of the tests.
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # Their files share what takes long to make (packages, an installation), so that one process runs all of a folder.
 FOLDERS_OF_ONE_PROCESS = ("packages", "sdk")
 

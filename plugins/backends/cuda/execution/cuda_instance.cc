@@ -77,17 +77,9 @@ CudaInstance::Slot& CudaInstance::take_slot() noexcept {
 
 /// The requests that can be run.
 void CudaInstance::choose(InFlight& batch) noexcept {
-  groups_.clear();
-  backends::BatchResponder& responder = batch.responder;
-  for (uint32_t i = 0; i < responder.size(); ++i) {
-    const Request& request = responder.request(i);
-    Status status = request.cancelled() ? Status(Code::kCancelled, {}) : check_request(*plan_, request);
-    if (status.ok()) {
-      groups_.add(i);
-    } else {
-      responder.fail(i, std::move(status));
-    }
-  }
+  groups_.fill(batch.responder, [&](const Request& request) {
+    return request.cancelled() ? Status(Code::kCancelled, {}) : check_request(*plan_, request);
+  });
 }
 
 /// \param failure  out: something went wrong while work was put into the streams; whom it concerns has failed
