@@ -15,17 +15,17 @@
 namespace atl::kernel {
 namespace {
 
-/// Empty: the system does not tell.
-std::filesystem::path executable_folder() {
+/// Empty: the system does not say.
+std::filesystem::path executable_folder(std::ostream& err) {
   std::error_code error;
-  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  const auto executable = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) print_error(err, cat("/proc/self/exe, beside which plugins are installed: ", error.message()));
+  return executable.parent_path();
 }
 
 /// <folder of the executable>/../lib/atoll/plugins
-std::vector<std::string> installed_plugin_path() {
-  const auto folder = executable_folder();
-  if (folder.empty()) return {};
-  return {(folder.parent_path() / "lib/atoll/plugins").string()};
+std::vector<std::string> installed_plugin_path(const std::filesystem::path& folder) {
+  return std::vector<std::string>(folder.empty() ? 0 : 1, (folder.parent_path() / "lib/atoll/plugins").string());
 }
 
 int report(std::ostream& err, const Status& failure) {
@@ -54,7 +54,7 @@ int list(const ServerArguments& arguments, LogSink& sink, ReferenceFormat format
 
 int run_command(int argc, const char* const* argv, char** environment, std::ostream& out, std::ostream& err) {
   const bool has_word = argc > 1 && *argv[1] != '-' && *argv[1] != '\0';
-  if (has_word) return report(err, become_program(executable_folder().string(), argv));
+  if (has_word) return report(err, become_program(executable_folder(err).string(), argv));
   int exit_code = kExitOk;
   auto line = parse_command_line(argc, argv, out, err, exit_code);
   if (!line) return exit_code;
@@ -62,7 +62,7 @@ int run_command(int argc, const char* const* argv, char** environment, std::ostr
   arguments.manifest_path = line->manifest_path;
   arguments.overrides = overrides_from_environment(environment);
   arguments.overrides.insert(arguments.overrides.end(), line->overrides.begin(), line->overrides.end());
-  arguments.default_plugin_path = installed_plugin_path();
+  arguments.default_plugin_path = installed_plugin_path(executable_folder(err));
   arguments.version = ATOLL_VERSION;
   arguments.command_line.assign(argv, argv + argc);
   LogSink sink;

@@ -24,12 +24,15 @@ constexpr int kExitFailed = 1;
 constexpr int kExitManifest = 2;
 
 /// Why the server does not start. Whoever starts it looks at its standard error, wherever the log goes; who interrupts it
-/// knows why.
-void report(const ServerArguments& arguments, const LogSink& sink, Log& log, const Status& failure) {
+/// knows why. \returns the exit code, which is given
+int report(const ServerArguments& arguments, const LogSink& sink, Log& log, const Status& failure, int code) {
   runtime::log_lines(log, failure.text());
-  if (arguments.program != nullptr) return arguments.program->failed(failure);
-  if (sink.settings().file.empty() || failure.code() == Code::kCancelled) return;
-  ::dprintf(STDERR_FILENO, "%s\n", runtime::prefix_lines("atoll: ", failure.text()).c_str());
+  if (arguments.program != nullptr) {
+    arguments.program->failed(failure);
+  } else if (!sink.settings().file.empty() && failure.code() != Code::kCancelled) {
+    ::dprintf(STDERR_FILENO, "%s\n", runtime::prefix_lines("atoll: ", failure.text()).c_str());
+  }
+  return code;
 }
 
 /// One run of the server. [control]
@@ -65,14 +68,11 @@ class Server {
     publish(ServerStateChanged::State::kStarting);
     Result<GenerationPlan> plan =
         plan_generation(manifest_, arguments_.default_plugin_path, kernel_.loader(), std::move(problems_));
-    if (!plan.ok()) {
-      report(arguments_, sink_, kernel_.log(), plan.status());
-      return kExitManifest;
-    }
+    if (!plan.ok()) return report(arguments_, sink_, kernel_.log(), plan.status(), kExitManifest);
     Status status = kernel_.lifecycle().apply(std::move(plan).value(), drain_timeout_ns(),
                                               [this] { return end_requested(); });
     if (!status.ok()) {
-      report(arguments_, sink_, kernel_.log(), status);
+      (void)report(arguments_, sink_, kernel_.log(), status, kExitFailed);
       int code = wait_for_end();
       return code == kExitOverrun || status.code() == Code::kCancelled ? code : kExitFailed;
     }
@@ -280,17 +280,16 @@ int run_server(const ServerArguments& arguments, LogSink& sink) {
   std::unique_ptr<InstanceLog> log = sink.for_instance("kernel");
   Status status = manifest.ok() ? sink.configure(manifest->log) : manifest.status().clone();
   // What keeps the log from being opened may be among the problems, and is told with them.
-  if (!status.ok() && (!manifest.ok() || problems.empty())) {
-    report(arguments, sink, *log, status);
-    return kExitManifest;
+  if (!status.ok() && (!manifest.ok() || problems.empty()))
+    return report(arguments, sink, *log, status, kExitManifest);
+  Status enough = arguments.program == nullptr ? raise_descriptors(*log) : Status();
+  if (!enough.ok()) return report(arguments, sink, *log, enough, kExitFailed);
+  std::unique_ptr<Server> server;
+  try {
+    server = std::make_unique<Server>(arguments, sink, std::move(manifest).value(), std::move(problems));
+  } catch (const std::exception& error) {  // no thread, descriptor or memory
+    return report(arguments, sink, *log, unavailable("the server cannot start: ", error.what()), kExitFailed);
   }
-  if (arguments.program == nullptr) {
-    if (Status enough = raise_descriptors(*log); !enough.ok()) {
-      report(arguments, sink, *log, enough);
-      return kExitFailed;
-    }
-  }
-  auto server = std::make_unique<Server>(arguments, sink, std::move(manifest).value(), std::move(problems));
   int code = server->run();
   if (code == kExitOverrun) (void)server.release();
   return code;

@@ -22,17 +22,26 @@ constexpr uint16_t kMachine = EM_X86_64;
 constexpr uint16_t kMachine = EM_AARCH64;
 #endif
 
-bool read_at(int file, uint64_t offset, void* into, size_t size) {
-  return ::pread(file, into, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
-}
-
 Status refuse(const std::string& path, std::string_view why) {
   return make_status(Code::kFailedPrecondition, path, ": ", why);
 }
 
+/// \returns whether the file has so many bytes there. Errors: FAILED_PRECONDITION it cannot be read, and why.
+Result<bool> read_at(const std::string& path, int file, uint64_t offset, void* into, size_t size) {
+  ssize_t count = 0;
+  do {
+    count = ::pread(file, into, size, static_cast<off_t>(offset));
+  } while (count < 0 && errno == EINTR);
+  // An offset that is none comes from a header that is damaged.
+  if (count < 0 && errno != EINVAL) return refuse(path, cat("cannot be read: ", std::strerror(errno)));
+  return count == static_cast<ssize_t>(size);
+}
+
 Status check_elf(int file, uint64_t size_bytes, const std::string& path) {
   Elf64_Ehdr header;
-  if (!read_at(file, 0, &header, sizeof header)) return {};  // too short; the dynamic linker says so
+  Result<bool> whole = read_at(path, file, 0, &header, sizeof header);
+  if (!whole.ok()) return std::move(whole).status();
+  if (!*whole) return {};  // too short; the dynamic linker says so
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return {};
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
       header.e_machine != kMachine) {
@@ -45,9 +54,9 @@ Status check_elf(int file, uint64_t size_bytes, const std::string& path) {
   for (uint32_t i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
     uint64_t at = header.e_phoff + i * sizeof segment;
-    if (header.e_phoff > size_bytes || !read_at(file, at, &segment, sizeof segment)) {
-      return refuse(path, "truncated: its program headers are not in the file");
-    }
+    whole = header.e_phoff > size_bytes ? false : read_at(path, file, at, &segment, sizeof segment);
+    if (!whole.ok()) return std::move(whole).status();
+    if (!*whole) return refuse(path, "truncated: its program headers are not in the file");
     if (segment.p_filesz > size_bytes || segment.p_offset > size_bytes - segment.p_filesz) {
       return refuse(path, cat("truncated: ", size_bytes, " bytes, but segment ", i, " has ", segment.p_filesz,
                               " bytes at ", segment.p_offset));

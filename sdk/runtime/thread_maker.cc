@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <future>
+#include <system_error>
 #include <utility>
 
 namespace atl::runtime {
@@ -9,7 +10,18 @@ namespace {
 
 constexpr std::chrono::milliseconds kRetryAfter{10};
 
+/// What the system says names no thread.
+std::thread make_thread(std::function<void()> function) {
+  try {
+    return std::thread(std::move(function));
+  } catch (const std::system_error& error) {
+    throw std::system_error(error.code(), "a thread cannot be made");
+  }
+}
+
 }  // namespace
+
+ThreadMaker::ThreadMaker() : thread_(make_thread([this] { serve(); })) {}
 
 ThreadMaker::~ThreadMaker() {
   {
@@ -25,7 +37,7 @@ std::thread ThreadMaker::make(std::function<void()> function) {
   std::future<std::thread> thread = made.get_future();
   run([&made, &function] {
     try {
-      made.set_value(std::thread(std::move(function)));
+      made.set_value(make_thread(std::move(function)));
     } catch (...) {
       made.set_exception(std::current_exception());
     }

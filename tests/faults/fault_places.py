@@ -1,6 +1,7 @@
 """The parts of a server's life in which calls fail, each with what is asked meanwhile and what has to be right afterwards."""
 
 import contextlib
+import errno
 import http.client
 import json
 import os
@@ -128,11 +129,17 @@ class Place:
             self.server.wait_ready("m")
         return self.server
 
+    def files(self):
+        """What the server reads and writes that lies in the file system, and its log."""
+        log = [os.readlink(f"/proc/{self.server.pid}/fd/2")] if self.server is not None else []
+        return [*log, self.manifest, *(path for path in self.repository.rglob("*") if path.is_file())]
+
     def run(self, options):
-        """Does what this place does with calls traced, or failing, by strace's options. Raises Wrong."""
+        """Does what this place does with calls traced, or failing, by strace's options, a function: they name the server's files.
+        Raises Wrong."""
         server = self.started()
         self.log.unlink(missing_ok=True)
-        strace = Strace(server.pid, self.log, *options)
+        strace = Strace(server.pid, self.log, *options())
         try:
             self.act(server)
         finally:
@@ -149,7 +156,7 @@ class Place:
         if server.process.poll() is not None:
             raise Wrong(f"the server has ended: {server.process.returncode}; {server.lines[-3:]}")
         if not infer(server.http_address, "m"):
-            raise Wrong("the next request was not answered")
+            raise Wrong(f"the next request was not answered; {server.lines[-6:]}")
 
 
 class Load(Place):
@@ -181,22 +188,23 @@ class Inference(Place):
 
 class Reload(Place):
     name = "reload"
-    number = 0
+    rate = 1000  # of traces: no port moves, and every server of the default manifest says it
 
     def edit(self, server):
-        """Has the next edit of the manifest taken. \\returns what was said, or None after a while without a word"""
-        Reload.number += 1
-        wanted = f"n{Reload.number}"
-        self.manifest.write_text(DEFAULT_MANIFEST.read_text().replace("[plugin.http]\n", f'[plugin.http]\nserver_name = "{wanted}"\n'))
+        """Has the next edit of the manifest taken. Whether it is in force"""
+        Reload.rate += 1
+        self.manifest.write_text(DEFAULT_MANIFEST.read_text().replace("[plugin.trace]\n", f"[plugin.trace]\nrate = {Reload.rate}\n"))
         said = len(server.lines)
         server.process.send_signal(signal.SIGHUP)
         end = time.monotonic() + 5
         while time.monotonic() < end and server.process.poll() is None:
-            if any("reload" in line for line in server.lines[said:]):
-                break
+            answer = ask(server.http_address, "GET", "/v2/trace/setting")
+            if answer is not None and answer[1].get("trace_rate") == str(Reload.rate):
+                return True
+            if any("refused" in line for line in server.lines[said:]):
+                return False
             time.sleep(0.01)
-        answer = ask(server.http_address, "GET", "/v2")
-        return answer is not None and answer[1].get("name") == wanted
+        return False
 
     def act(self, server):
         self.edit(server)
@@ -237,14 +245,17 @@ class Start(Place):
         for name in addresses:
             command += ["--set", f'plugin.{name}.address="127.0.0.1:0"']
         self.log.unlink(missing_ok=True)
-        traced = TracedStart(["strace", "-f", "-o", self.log, *options, *command], {"TMPDIR": str(self.temporary)})
+        wanted = options()
+        failed = re.search(r"inject=(\w+):error=(\w+)", " ".join(wanted))
+        traced = TracedStart(["strace", "-f", "-o", self.log, *wanted, *command], {"TMPDIR": str(self.temporary)})
         try:
-            self.follow(traced)
+            self.follow(traced, words_for(*failed.groups()) if failed else [])
         finally:
             traced.end()
         check_nothing_left(self)
 
-    def follow(self, traced):
+    def follow(self, traced, causes):
+        """causes: what a server that does not serve may say"""
         http_address = traced.wait_started()
         if http_address is not None:
             # A model that could not be loaded leaves the server not ready, which it says.
@@ -257,8 +268,18 @@ class Start(Place):
             raise Wrong(f"it ended by a signal ({code}): {traced.lines[-3:]}")
         if http_address is None and code == 0:
             raise Wrong("it did not serve, and its exit code is 0")
-        if http_address is None and not any(traced.lines):
-            raise Wrong(f"it did not serve (exit code {code}), and says nothing")
+        if http_address is None and not any(cause in line for line in traced.lines for cause in causes):
+            raise Wrong(f"it did not serve (exit code {code}), and says none of {causes}: {traced.lines[-3:]}")
+
+
+def words_for(call, error):
+    """The system's, or the loader's where the server has not begun."""
+    words = [os.strerror(getattr(errno, error)), "error while loading shared libraries"]
+    if error == "EADDRINUSE":
+        words.append("already in use")
+    if call in ("mmap", "clone", "clone3"):
+        words.append(os.strerror(errno.EAGAIN))  # what glibc makes of it when a thread has no stack
+    return words
 
 
 class TracedStart:
@@ -315,7 +336,10 @@ class TracedStart:
 
 def check_nothing_left(place):
     left = [str(path) for path in place.temporary.iterdir()]
-    left += [f"/dev/shm/{name}" for name in set(os.listdir("/dev/shm")) - place.shared if "atoll" in name]
+    for name in set(os.listdir("/dev/shm")) - place.shared:
+        owner = re.fullmatch(r"atoll-.*?-?(\d+)-\d+", name)  # others may run servers meanwhile
+        if owner and not pathlib.Path(f"/proc/{owner.group(1)}").exists():
+            left.append(f"/dev/shm/{name}")
     for path in left:
         (shutil.rmtree if pathlib.Path(path).is_dir() else os.unlink)(path)
     if left:

@@ -14,7 +14,8 @@ namespace atl::runtime {
 /// that a niced worker makes would answer requests at the worker's priority. [any]
 class ThreadMaker {
  public:
-  ThreadMaker() : thread_([this] { serve(); }) {}
+  /// Throws as make().
+  ThreadMaker();
   /// Not while make() runs.
   ~ThreadMaker();
   ThreadMaker(const ThreadMaker&) = delete;
