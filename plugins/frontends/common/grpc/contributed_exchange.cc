@@ -103,6 +103,10 @@ void ContributedExchange::answer(std::string message) noexcept {
 
 Status ContributedExchange::write(std::string message) noexcept {
   if (cancellation_.cancelled()) return Status(Code::kCancelled, "the client has gone");
+  if (Status denied = check_caller(); !denied.ok()) {
+    cancel_call();
+    return denied;
+  }
   ATOLL_RETURN_IF_ERROR(check_size(message.size()));
   const uint64_t bytes = message.size() + kMessageOverheadBytes;
   RequestCharge charge;
@@ -114,6 +118,14 @@ Status ContributedExchange::write(std::string message) noexcept {
   keep(std::move(message), std::move(charge));
   settle(Lock(mutex_));
   return {};
+}
+
+// The provider goes on with the identity that it has got.
+Status ContributedExchange::check_caller() noexcept {
+  const AccessPoint& access = *frontend_.server.access;
+  if (renewed_ == nullptr) renewed_ = identity_;
+  if (renewed_ == nullptr ? !access.has_sources() : renewed_->holds()) return {};
+  return access.renew({guarded_, category_, CallProtocol::kGrpc, head()}, &renewed_);
 }
 
 Status ContributedExchange::count_waiting(uint64_t bytes, RequestCharge* charge) noexcept {

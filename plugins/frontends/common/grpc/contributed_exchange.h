@@ -89,10 +89,14 @@ class ContributedExchange : public GrpcExchange {
 
  private:
   Result<bool> open_here() noexcept;
+  /// Before a message of a stream: whether its caller may still have it. Errors: the caller may not.
+  Status check_caller() noexcept;
   Status count_waiting(uint64_t bytes, RequestCharge* charge) noexcept;
   void hand_over(Status opened) noexcept;
   void end_with(Status status) noexcept;
 
+  CallerIdentityPtr
+      renewed_;  ///< once the first one has not held; of the thread that writes, and ends before the pass
   std::string category_;  ///< by which it was asked whether the call may be made
   ApiCategory guarded_ = ApiCategory::kOther;
   Status opened_;
