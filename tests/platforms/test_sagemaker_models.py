@@ -13,7 +13,7 @@ import time
 import pytest
 from support import edits, models, python_models
 from support.http_call import call
-from support.identities import Keys
+from support.identities import MANIFEST, Keys
 from support.launched import Launched
 from support.server import DEFAULT_MANIFEST, Server
 from support.waiting import eventually
@@ -232,14 +232,12 @@ def test_a_caller_lists_loads_and_unloads_the_models_that_it_may(folder, tmp_pat
     keys = Keys(tmp_path / "keys")
     everything, some = ({"Authorization": f"Bearer {keys.add(name, permissions)}"} for name, permissions in (
         ("all", "*"), ("some", "inference@fraud-*,model-repository@fraud-*")))
-    manifest = edits.read(DEFAULT_MANIFEST.read_text())
-    manifest["plugin"]["control"] = {"use": "control/explicit"}
-    manifest["plugin"]["sagemaker"] = {"use": "frontends/sagemaker", "multi_model": True, "models_directory": str(folder)}
-    manifest["plugin"]["keys"] = {"use": "security/keys", "keys_file": str(keys.path)}
-    path = tmp_path / "atoll.toml"
-    path.write_text(edits.write(manifest))
+    options = ('plugin.sagemaker.use="frontends/sagemaker"', "plugin.sagemaker.multi_model=true",
+               f'plugin.sagemaker.models_directory="{folder}"', f'plugin.keys.keys_file="{keys.path}"')
+    (tmp_path / "none").mkdir()
     body, _ = body_of([1.0], binary=False)
-    with Server(folder, manifest=path) as server:
+    with Server(tmp_path / "none", *options, manifest=MANIFEST, grpc_frontend=None) as server:
+        server.wait_active()
         server.place = f"http://{server.http_address}"
 
         def names(headers):
