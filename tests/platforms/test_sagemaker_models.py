@@ -13,6 +13,7 @@ import time
 import pytest
 from support import edits, models, python_models
 from support.http_call import call
+from support.identities import MANIFEST, Keys
 from support.launched import Launched
 from support.server import DEFAULT_MANIFEST, Server
 from support.waiting import eventually
@@ -224,6 +225,42 @@ def test_what_is_loaded_outlives_a_new_instance_of_the_plugin(folder, tmp_path):
         eventually(lambda: listed(server) == {"aaa": str(folder / "aaa/model")})
         check_inference(f"{server.place}/models/aaa/invoke", SAGEMAKER)
         assert call("DELETE", f"{server.place}/models/aaa").status == 200
+
+
+def test_a_caller_lists_loads_and_unloads_the_models_that_it_may(folder, tmp_path):
+    """Any other one is as if SageMaker had not loaded it."""
+    keys = Keys(tmp_path / "keys")
+    everything, some = ({"Authorization": f"Bearer {keys.add(name, permissions)}"} for name, permissions in (
+        ("all", "*"), ("some", "inference@fraud-*,model-repository@fraud-*")))
+    options = ('plugin.sagemaker.use="frontends/sagemaker"', "plugin.sagemaker.multi_model=true",
+               f'plugin.sagemaker.models_directory="{folder}"', f'plugin.keys.keys_file="{keys.path}"')
+    (tmp_path / "none").mkdir()
+    body, _ = body_of([1.0], binary=False)
+    with Server(tmp_path / "none", *options, manifest=MANIFEST, grpc_frontend=None) as server:
+        server.wait_active()
+        server.place = f"http://{server.http_address}"
+
+        def names(headers):
+            return [model["modelName"] for model in call("GET", f"{server.place}/models", headers=headers).json()["models"]]
+        hidden, own = unpack(folder, "aaa"), unpack(folder, "bbb")
+        assert load(server, "aaa", hidden, **everything, **{TARGET: "secret"}).status == 200
+        assert load(server, "bbb", own, **some, **{TARGET: "fraud-b"}).status == 200
+        assert names(everything) == ["aaa", "bbb"] and names(some) == ["bbb"]
+        for method in ("GET", "DELETE"):
+            answers = [call(method, f"{server.place}/models/{name}", headers=some) for name in ("aaa", "zzz")]
+            assert [answer.status for answer in answers] == [404, 404]
+            assert answers[0].text == answers[1].text.replace("zzz", "aaa")
+        assert call("POST", f"{server.place}/models/aaa/invoke", body, headers=some).status == 404
+        assert call("POST", f"{server.place}/models/bbb/invoke", body, headers=some).status == 200
+        other = unpack(folder, "ccc")
+        for more in ({TARGET: "other"}, {TARGET: "secret"}, {}):
+            assert load(server, "ccc", other, **some, **more).status == 403, more
+        ensemble = unpack_ensemble(folder, "ddd")
+        told = load(server, "ddd", ensemble, **some, **{TARGET: "fraud-d"})
+        assert told.status == 403 and "'part'" in told.text, "nor the models of an ensemble"
+        assert names(everything) == ["aaa", "bbb"]
+        assert call("DELETE", f"{server.place}/models/bbb", headers=some).status == 200
+        assert names(everything) == ["aaa"]
 
 
 def test_the_body_of_a_call_is_that_of_the_protocol(server, folder):

@@ -2,8 +2,9 @@
 
 import re
 
+import grpc
 import pytest
-from support.every_call import check_callers
+from support.every_call import check_callers, check_grpc_callers, wrong_of
 from support.identities import Keys
 from support.pools import Pools
 from support.server import ROOT
@@ -18,6 +19,16 @@ def calls():
         for method in re.findall(r"kHttp(\w+)", re.sub(r"\bget\b", get, methods)):
             found.append((method.upper(), path.replace("*", "x"), category))
     assert len(found) > 15 and {category for _, _, category in found} == {"pools.pool", "pools.lease"}
+    return found
+
+
+def grpc_calls():
+    """[(path, category)]"""
+    source = (ROOT / "plugins/pools/leases/api/grpc_pool_calls.cc").read_text()
+    services = dict(re.findall(r'\b(pool|lease) = "(/[\w.]+/)"', source))
+    found = [(services[word] + method, category) for word, method, category in re.findall(r'\{\{(pool|lease) \+ "(\w+)", "([\w.]+)"\}', source)]
+    described = re.findall(r"^  rpc (\w+)", (ROOT / "plugins/pools/leases/pools.proto").read_text(), re.M)
+    assert sorted(path.split("/")[-1] for path, _ in found) == sorted(described) and len(found) > 10
     return found
 
 
@@ -42,3 +53,12 @@ def test_call(server, tokens, method, path, category):
     other = "pools.lease" if category == "pools.pool" else "pools.pool"
     check_callers((server.http_address, method, path), may_not=[tokens["other"], tokens[other]],
                   may=[tokens["pools"], tokens[category], tokens["all"]])
+
+
+@pytest.mark.parametrize("path, category", grpc_calls())
+def test_grpc_call(server, tokens, path, category):
+    _, tokens = tokens
+    other = "pools.lease" if category == "pools.pool" else "pools.pool"
+    with grpc.insecure_channel(server.address) as channel:
+        check_grpc_callers(channel, path, [tokens["other"], tokens[other]], [tokens["pools"], tokens[category], tokens["all"]],
+                           wrong_of(tokens["all"]))

@@ -21,19 +21,32 @@ def console_calls():
     return sorted(found)
 
 
-CALLS = [*console_calls(), ("GET", "/console/", PAGE), ("POST", "/invocations", "inference"), ("POST", "/predict", "inference"),
-         ("GET", "/models", "model-repository"), ("POST", "/models/any/invoke", "inference")]
+SAGEMAKER = {"/ping": [("GET", "health")], "/invocations": [("POST", "inference")],
+             "/models": [("GET", "model-repository"), ("POST", "model-repository")],
+             "/models/*": [("GET", "model-repository"), ("DELETE", "model-repository")], "/models/*/invoke": [("POST", "inference")]}
+CALLS = [*console_calls(), ("GET", "/console/", PAGE), ("POST", "/predict", "inference"),
+         *((method, path.replace("*", "any"), category) for path, calls in SAGEMAKER.items() for method, category in calls if path != "/ping"),
+         ("GET", "/files", "files.get"), ("GET", "/files/a", "files.get"), ("HEAD", "/files/a", "files.get"),
+         ("GET", "/metrics", "metrics"), ("GET", "/metrics/summary", "metrics")]
+
+
+def test_the_table_has_every_path_of_sagemaker():
+    source = (ROOT / "plugins/frontends/sagemaker/plugin.cc").read_text()
+    assert set(re.findall(r'constexpr std::string_view k\w+ = "(/[^"]*)";', source)) == SAGEMAKER.keys()
 
 
 @pytest.fixture(scope="module")
 def tokens(keys):
-    names = ("console.read", "console.act", PAGE, "inference", "model-repository", "statistics", "metadata")
+    names = {category for _, _, category in CALLS} | {"statistics", "metadata"}
     return {name: keys.add(f"only-{name.replace('.', '-')}", name) for name in names} | {"all": keys.add("everything", "*")}
 
 
 @pytest.fixture(scope="module")
-def server(serve, tokens):
-    with serve('plugin.console.use="frontends/console"', 'plugin.sagemaker.use="frontends/sagemaker"',
+def server(serve, tokens, tmp_path_factory):
+    files = tmp_path_factory.mktemp("files")
+    (files / "a").write_text("a")
+    with serve('plugin.console.use="frontends/console"', 'plugin.sagemaker.use="frontends/sagemaker"', 'plugin.metrics.inference_port=true',
+               'plugin.files.use="frontends/static_files"', f'plugin.files.folders={{"/files/"="{files}"}}',
                'plugin.sagemaker.multi_model=true', 'plugin.vertex.use="frontends/vertex_ai"', 'plugin.vertex.default_model="any"') as running:
         running.wait_active().wait_logged("successfully loaded 'any'")
         yield running
@@ -42,6 +55,10 @@ def server(serve, tokens):
 @pytest.mark.parametrize("method, path, category", CALLS)
 def test_call(server, tokens, method, path, category):
     check_callers((server.http_address, method, path), may_not=[tokens["statistics"]], may=[tokens[category], tokens["all"]])
+
+
+def test_probe(server, tokens):
+    check_callers((server.http_address, "GET", "/ping"), may_not=[tokens["statistics"]], may=[tokens["all"]], is_probe=True)
 
 
 @pytest.mark.parametrize("path, category", sorted({(path, category) for _, path, category, is_probe in http_routes()

@@ -3,6 +3,9 @@
 import http.client
 import json
 import queue
+import re
+import signal
+import socket
 import subprocess
 import time
 
@@ -11,8 +14,8 @@ import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 from support.grpc_frontends import GRPC_FRONTENDS
-from support.identities import HIDDEN, wait_for_models
-from support.server import BUILD, START_TIMEOUT_S
+from support.identities import HIDDEN, MANIFEST, wait_for_models
+from support.server import BUILD, START_TIMEOUT_S, Server
 from tritonclient.utils import InferenceServerException
 
 UNKNOWN = "no-such-model"
@@ -38,8 +41,12 @@ def server(request, serve, tokens):
         yield running
 
 
-def ask(server, method, path, token=None, body=b"{}", headers=None):
-    connection = http.client.HTTPConnection(server.http_address, timeout=START_TIMEOUT_S)
+def ask(server, *arguments, **named):
+    return ask_at(server.http_address, *arguments, **named)
+
+
+def ask_at(address, method, path, token=None, body=b"{}", headers=None):
+    connection = http.client.HTTPConnection(address, timeout=START_TIMEOUT_S)
     try:
         headers = {**(headers or {}), **({} if token is None else {"Authorization": f"Bearer {token}"})}
         connection.request(method, path, body=body if method == "POST" else None, headers=headers)
@@ -171,6 +178,53 @@ def test_a_stream_ends_with_its_key(server, keys):
     assert ask(server, "POST", "/v2/models/any/infer", token)[0] in (401, 429)
 
 
+def begin_stream(server, model, token):
+    """An HTTP answer in pieces that goes on for a long time, and the connection."""
+    connection = http.client.HTTPConnection(server.http_address, timeout=START_TIMEOUT_S)
+    body = json.dumps({"IN": [1] * 1000, "DELAY": [100] * 1000, "WAIT": [0]})
+    connection.request("POST", f"/v2/models/{model}/generate_stream", body, headers_of(token) if token else {})
+    answer = connection.getresponse()
+    assert answer.status == 200 and answer.readline().startswith(b"data:")
+    return connection, answer
+
+
+def breaks_off(answer):
+    with pytest.raises(http.client.IncompleteRead):
+        answer.read()
+
+
+def test_an_answer_that_is_being_sent_breaks_off_with_its_key(server, keys):
+    token, other = keys.add("leaving", "inference"), keys.add("staying", "inference")
+    wait_until(lambda: all(ask(server, "POST", "/v2/models/any/infer", one)[0] not in (401, 429) for one in (token, other)))
+    connection, answer = begin_stream(server, "repeat", token)
+    staying, goes_on = begin_stream(server, "repeat", other)
+    keys.remove("leaving")
+    breaks_off(answer)
+    for _ in range(30):  # of 3 s, which is longer than what is ended takes
+        assert goes_on.readline()
+    connection.close()
+    staying.close()
+
+
+def test_what_goes_on_ends_when_its_model_is_taken_away(server, keys):
+    """By either protocol; the caller may make calls of other models still."""
+    token = keys.add("fewer", "inference@repeat,inference@any")
+    wait_until(lambda: ask(server, "POST", "/v2/models/any/infer", token)[0] not in (401, 429))
+    connection, answer = begin_stream(server, "repeat", token)
+    answers = queue.Queue()
+    with grpcclient.InferenceServerClient(server.address) as client:
+        client.start_stream(lambda result, error: answers.put((result, error)), headers=headers_of(token))
+        client.async_stream_infer("any", tensors(grpcclient))
+        assert answers.get(timeout=START_TIMEOUT_S)[1] is None
+        keys.lines["fewer"] = keys.lines["fewer"].replace("inference@repeat,inference@any", "inference@other")
+        keys.write()
+        breaks_off(answer)
+        _, error = answers.get(timeout=GONE_S)
+        assert "PERMISSION_DENIED" in error.status(), error
+        client.stop_stream()
+    connection.close()
+
+
 def wait_until(holds):
     deadline = time.monotonic() + START_TIMEOUT_S
     while not holds():
@@ -200,6 +254,78 @@ def test_too_many_wrong_credentials_are_told_so_and_counted(server, tokens):
     # Others of this file may have presented wrong ones in this second, too.
     assert set(codes[:-1]) <= {401}
     assert ask(server, "GET", "/v2", tokens["all"])[0] == 200, "who has a right one is not locked out"
+    counted = wrong_credentials(server, "http", tokens["all"])
+    assert counted["too_many"] >= 1 and counted["unauthenticated"] >= len(codes) - 1, counted
+
+
+def wrong_credentials(server, protocol, token):
+    """{answer: how many got it}, by the page of metrics"""
+    page = ask_at(server.metrics_address, "GET", "/metrics", token)[1]
+    return {answer: float(value) for answer, value in re.findall(
+        rf'^atoll_{protocol}_wrong_credentials_total\{{.*answer="(\w+)".*\}} (\S+)$', page, re.M)}
+
+
+def test_too_many_wrong_credentials_over_grpc(server, tokens):
+    codes = []
+    with grpcclient.InferenceServerClient(server.address) as client:
+        while "RESOURCE_EXHAUSTED" not in codes:
+            with pytest.raises(InferenceServerException) as caught:
+                client.get_server_metadata(headers=headers_of(f"atk_all_{len(codes):032x}"))
+            codes.append(caught.value.status().split(".")[-1])
+            assert len(codes) < 10_000
+        assert set(codes[:-1]) <= {"UNAUTHENTICATED"}
+        client.get_server_metadata(headers=headers_of(tokens["all"]))
+    counted = wrong_credentials(server, "grpc", tokens["all"])
+    assert not counted or counted["too_many"] >= 1, "frontends/grpc counts nothing"
+
+
+def test_without_a_credential_no_byte_of_a_body_is_awaited(server, tokens):
+    host, port = server.http_address.rsplit(":", 1)
+    for path in ("/v2/models/any/infer", "/v1/chat/completions", "/tfserving/v1/models/any:predict"):
+        with socket.create_connection((host, int(port)), timeout=START_TIMEOUT_S) as connection:
+            connection.sendall(f"POST {path} HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1000000\r\n\r\n".encode())
+            assert connection.recv(100).startswith(b"HTTP/1.1 401 "), path
+
+
+def test_a_file_without_keys_refuses_all_calls_as_unavailable(serve, repository, tmp_path):
+    empty = tmp_path / "keys"
+    empty.write_text("# none yet\n")
+    empty.chmod(0o600)
+    with serve(f'plugin.keys.keys_file="{empty}"') as running:
+        running.wait_active()
+        assert ask(running, "GET", "/v2/health/live")[0] == 200
+        for path in ("/v2", "/v1/models", "/tfserving/v1/models"):
+            for token in (None, "atk_all_x"):
+                assert ask(running, "GET", path, token)[0] == 503, (path, token)
+        with grpcclient.InferenceServerClient(running.address) as client, pytest.raises(InferenceServerException, match="UNAVAILABLE"):
+            client.get_server_metadata()
+
+
+def test_what_is_open_when_identities_come_is_asked_who_it_is(repository, keys, tmp_path):
+    """A manifest without a source of identities gets one: connections and streams of before are denied as new ones are."""
+    manifest = tmp_path / "atoll.toml"
+    manifest.write_text(MANIFEST.read_text().replace('[plugin.keys]\nuse = "security/keys"\n', ""))
+    with Server(repository, manifest=manifest, grpc_frontend="frontends/grpc_nghttp2") as running:
+        running.wait_active().wait_logged("successfully loaded 'repeat'")
+        kept = http.client.HTTPConnection(running.http_address, timeout=START_TIMEOUT_S)
+        kept.request("GET", "/v2")
+        assert kept.getresponse().read()
+        connection, answer = begin_stream(running, "repeat", None)
+        answers = queue.Queue()
+        with grpcclient.InferenceServerClient(running.address) as client:
+            client.start_stream(lambda result, error: answers.put((result, error)))
+            client.async_stream_infer("any", tensors(grpcclient))
+            assert answers.get(timeout=START_TIMEOUT_S)[1] is None
+            manifest.write_text(manifest.read_text() + f'\n[plugin.keys]\nuse = "security/keys"\nkeys_file = "{keys.path}"\n')
+            running.process.send_signal(signal.SIGHUP)
+            breaks_off(answer)
+            _, error = answers.get(timeout=START_TIMEOUT_S)
+            assert "UNAUTHENTICATED" in error.status(), error
+            client.stop_stream()
+        kept.request("GET", "/v2")
+        assert kept.getresponse().status == 401
+        kept.close()
+        connection.close()
 
 
 def test_no_token_gets_into_the_log(server, tokens):
@@ -216,6 +342,7 @@ def test_the_tool_makes_no_key_that_is_good_for_nothing_and_removes_one(tmp_path
     assert "about the whole server" in make("second", "metrics@a").stderr
     assert "has passed" in make("second", "*", "--expires", "2001-01-01T00:00:00Z").stderr
     assert make("first-2", "*", "--expires", "2999-01-01T00:00:00Z").returncode == 0
+    assert "'first' has no tenant" in make("third", "*", "--tenant", "first").stderr
     file.write_text("# mine\n" + file.read_text())
     before = file.stat().st_mode
     assert subprocess.run([*key, "remove", "first", "--file", file]).returncode == 0

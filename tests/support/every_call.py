@@ -66,10 +66,17 @@ def grpc_methods():
         ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "metadata", False)]
 
 
+def headers_of(credential):
+    """Of a call. credential: None, a token, or headers"""
+    if credential is None or isinstance(credential, dict):
+        return credential or {}
+    return {"authorization": f"Bearer {credential}"}
+
+
 def ask(address, method, path, token=None, body=b"{}", headers=None):
     connection = http.client.HTTPConnection(address, timeout=START_TIMEOUT_S)
     try:
-        headers = {**(headers or {}), **({} if token is None else {"Authorization": f"Bearer {token}"})}
+        headers = {**(headers or {}), **headers_of(token)}
         connection.request(method, path, body=body if method == "POST" else None, headers=headers)
         answer = connection.getresponse()
         return answer.status, answer.getheader("WWW-Authenticate"), answer.read().decode(errors="replace")
@@ -83,7 +90,7 @@ def wrong_of(token):
 
 def call_grpc(channel, path, token, headers=None):
     """\\returns the status code's name, and its text"""
-    metadata = [*(headers or {}).items(), *([] if token is None else [("authorization", f"Bearer {token}")])]
+    metadata = [*(headers or {}).items(), *headers_of(token).items()]
     try:
         if "Stream" in path.split("/")[-1] or "Reflection" in path:
             list(channel.stream_stream(path)(iter([]), metadata=metadata, timeout=START_TIMEOUT_S))
@@ -94,17 +101,37 @@ def call_grpc(channel, path, token, headers=None):
         return error.code().name, error.details()
 
 
+def check_grpc_callers(channel, path, may_not, may, wrong, is_probe=False):
+    """As check_callers()."""
+    refusals = ("UNAUTHENTICATED", "PERMISSION_DENIED")
+    for token in (None, "something", wrong):
+        code, text = call_grpc(channel, path, token)
+        if is_probe:
+            assert code not in refusals, (token, code)
+        elif token is None:
+            assert (code, text) == ("UNAUTHENTICATED", REFUSED_TEXT)
+        else:
+            assert code in ("UNAUTHENTICATED", "RESOURCE_EXHAUSTED"), (token, code, text)
+    for token in may_not:
+        assert is_probe or call_grpc(channel, path, token)[0] == "PERMISSION_DENIED"
+    for token in may:
+        code, text = call_grpc(channel, path, token)
+        # A load without a name is refused too, but not because of who asks.
+        assert code not in refusals, (code, text)
+
+
 def is_refused(answer):
     return answer[0] in (401, 403, 429)
 
 
-def check_callers(call, may_not, may, is_probe=False):
+def check_callers(call, may_not, may, is_probe=False, wrong=None):
     """Whoever has no credential, a wrong one, or one that does not permit the call is refused, and the others are not.
 
     call: (address, method, path)
-    may_not, may: tokens
-    is_probe: nobody is refused"""
-    for token in (None, "something", wrong_of(may[-1])):
+    may_not, may: tokens, or headers
+    is_probe: nobody is refused
+    wrong: that nobody knows; None: some are made"""
+    for token in (None, "something", wrong or wrong_of(may[-1])):
         answer = ask(*call, token)
         if is_probe:
             assert not is_refused(answer), (call, token, answer)

@@ -133,6 +133,13 @@ Result<std::string> make_key(const std::string& named, const NewKey& key) {
     if (!keys.ok()) return std::move(keys).status();
     if (std::ranges::any_of(keys.value(), [&](const KeyLine& one) { return one.id == key.id; }))
       return invalid_argument("the file '", file.path, "' has a key '", key.id, "' already");
+    // The server refuses such a file: a key without a tenant is one of its own.
+    const auto mixes = [&](const KeyLine& one) {
+      return one.tenant.empty() ? one.id == key.tenant : key.tenant.empty() && one.tenant == key.id;
+    };
+    if (const auto other = std::ranges::find_if(keys.value(), mixes); other != keys->end())
+      return invalid_argument("the key '", key.tenant.empty() ? key.id : other->id,
+                              "' has no tenant, and another one is of a tenant of this name");
     text = std::move(old).value();
   }
   if (!text.empty() && text.back() != '\n') text += '\n';

@@ -31,7 +31,8 @@ void ContributedCall::begin(CallThread& thread, std::string_view path, CallStrea
     call->is_asking_ = false;
     return call->refuse(std::move(found));
   }
-  if (call->access_.ask(thread, {{}, path}, call->guarded(), call->category(), stream, call->settled_))
+  if (call->access_.ask(thread, {.path = path, .goes_on = true}, call->guarded().category,
+                        call->guarded().name, stream, call->settled_))
     call->on_settled();
 }
 

@@ -7,6 +7,16 @@
 namespace atl::frontends::http {
 namespace {
 
+class MayEverything final : public Identity {
+ public:
+  ~MayEverything() override = default;
+  std::string_view name() const noexcept override { return "a"; }
+  std::string_view tenant() const noexcept override { return {}; }
+  bool may(ApiCategory, std::string_view, std::string_view) const noexcept override { return true; }
+  bool may_all(ApiCategory, std::string_view) const noexcept override { return true; }
+  bool holds() const noexcept override { return true; }
+};
+
 class AccessTest : public HttpFrontendTest {
  protected:
   AccessTest() { catalog_.add_identity("probe"); }
@@ -25,6 +35,7 @@ class AccessTest : public HttpFrontendTest {
   }
 
   test::FakeAccess access_;
+  const MayEverything everybody_;
 };
 
 TEST_F(AccessTest, H22AndH23RestrictedCalls) {
@@ -79,6 +90,27 @@ TEST_F(AccessTest, RequestsSayWhoTheirCallerIs) {
   EXPECT_EQ(one.ask(request("POST", "/v2/models/m/infer", body, "X-Key: right\r\n")).status, 200);
   EXPECT_EQ(one.ask(request("POST", "/v2/models/m/infer", body, "X-Key: right\r\n")).status, 200);
   EXPECT_EQ(callers, (std::vector<std::string>{"x-key", "x-key"}));
+}
+
+TEST_F(AccessTest, WhatACallerPresentsIsForwardedToNoModel) {
+  std::vector<std::string> seen;
+  catalog_.add_identity("m").respond = [&](Request& request) {
+    for (const Parameter& parameter : request.parameters) seen.emplace_back(parameter.key);
+    test::answer_identity(request);
+    (void)request.release().ok();
+  };
+  host_.options().set_string("header_forward_pattern", "x-own|auth|cookie");
+  const std::string headers = "Authorization: Bearer a\r\nX-Own: 1\r\nCookie: a=b\r\n";
+  start();
+  EXPECT_EQ(infer("m", headers).status, 200);
+  EXPECT_EQ(seen, (std::vector<std::string>{"Authorization", "X-Own", "Cookie"})) << "nobody asks who calls";
+  stop();
+  seen.clear();
+  access_.know("a", &everybody_);
+  host_.registry().publish<Access>("keys", access_, 0, 1);
+  start();
+  EXPECT_EQ(infer("m", headers).status, 200);
+  EXPECT_EQ(seen, std::vector<std::string>{"X-Own"});
 }
 
 TEST_F(AccessTest, NothingOfTheBodyIsReadUntilThereIsAnAnswer) {

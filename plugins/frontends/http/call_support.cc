@@ -16,6 +16,7 @@ Status forward_headers(const HeaderForward& forward, const RequestHead& head, Re
   if (!forward.active()) return {};
   for (const HeaderField& field : head.fields) {
     if (!forward.matches(field.name)) continue;
+    if (head.identity != nullptr && HeaderForward::is_credential(field.name)) continue;
     if (HeaderForward::reserved(field.name)) {
       return Status(Code::kInvalidArgument, frontends::messages::reserved_header(field.name));
     }

@@ -102,6 +102,7 @@ void ThreadContext::judge_own(const RequestHead& head, Verdict& verdict) {
   verdict.category = static_cast<uint32_t>(route.category);
   verdict.guarded = route.category;
   verdict.is_probe = is_health(route.endpoint);
+  verdict.goes_on = route.endpoint == Endpoint::kGenerateStream;
   // Where the request only stands for the call, the method is that of its own route.
   if (verdict.rewrite.path.empty() && !route.allows(head.method))
     refuse_method(verdict, route.allowed_methods());
@@ -130,6 +131,7 @@ void ThreadContext::judge_contributed(const ContributedRoute* route, const Reque
   verdict.emplace_route<Route>().endpoint = Endpoint::kContributed;
   verdict.category = route->counted_as;
   verdict.guarded = route->known_category.value_or(ApiCategory::kOther);
+  verdict.goes_on = true;
   verdict.names.assign(route->category.begin(), route->category.end());
   verdict.own_category = {verdict.names.data(), verdict.names.size()};
   if (!route->allows(head.method)) refuse_method(verdict, route->allowed_methods());

@@ -9,6 +9,7 @@
 #include "atoll/core/guarded.h"
 #include "atoll/core/registry.h"
 #include "atoll/core/stop_executor.h"
+#include "atoll/frontend/access.h"
 #include "atoll/lib/checked_document.h"
 #include "atoll/lib/header_values.h"
 #include "atoll/lib/json_depth.h"
@@ -99,6 +100,16 @@ Status parse(std::string_view body, CheckedDocument& document) {
   return {};
 }
 
+bool may_control(const HttpExchange& exchange, std::string_view model) noexcept {
+  constexpr ApiCategory kCategory = ApiCategory::kModelRepository;
+  const Identity* const caller = exchange.identity();
+  return caller == nullptr || caller->may(kCategory, api_category_name(kCategory), model);
+}
+
+Status may_not_load(std::string_view model) noexcept {
+  return make_status(Code::kPermissionDenied, "the caller may not load the model '", model, "'");
+}
+
 }  // namespace
 
 OpenExchange::~OpenExchange() {
@@ -120,8 +131,15 @@ void OpenExchange::fail(int status, std::string_view text) noexcept {
 }
 
 void OpenExchange::fail(const Status& failure) noexcept {
-  const int status = failure.code() == Code::kAlreadyExists ? 409 : is_shortage(failure) ? 507 : 400;
+  const int status = failure.code() == Code::kAlreadyExists      ? 409
+                     : failure.code() == Code::kPermissionDenied ? 403
+                     : is_shortage(failure)                      ? 507
+                                                                 : 400;
   fail(status, failure.message());
+}
+
+bool OpenExchange::may_control(std::string_view model) const noexcept {
+  return atl::frontends::sagemaker::may_control(*exchange_, model);
 }
 
 template <class Work>
@@ -172,7 +190,9 @@ void HostedModels::list(HttpExchange& exchange) const {
   std::vector<HostedModel> all;
   {
     std::lock_guard lock(mutex_);
-    for (const auto& [name, model] : models_) all.push_back(model);
+    for (const auto& [name, model] : models_) {
+      if (may_control(exchange, model.model.view())) all.push_back(model);
+    }
   }
   OpenExchange(exchange).answer(200, object_json([&](auto& writer) {
                                   write_array(writer, "models", all, [&](const HostedModel& model) {
@@ -184,7 +204,7 @@ void HostedModels::list(HttpExchange& exchange) const {
 void HostedModels::get(std::string_view name, HttpExchange& exchange) const {
   std::unique_lock lock(mutex_);
   auto found = models_.find(name);
-  if (found == models_.end()) {
+  if (found == models_.end() || !may_control(exchange, found->second.model.view())) {
     lock.unlock();
     return refuse_unknown(name, exchange);
   }
@@ -212,6 +232,7 @@ void HostedModels::load(HttpExchange& exchange) {
   Order order{std::move(name).value(), target_of(exchange), std::move(url).value(), {}, {}};
   // The target is a key of S3, and may lie in folders there.
   if (!is_name(order.model)) order.model = order.name;
+  if (!open->may_control(order.model)) return open->fail(may_not_load(order.model));
   if (!model_of(order.name).empty())
     return open->fail(409, cat("model '", order.name, "' is loaded already"));
   if (!begin(order.name)) return open->fail(409, cat("model '", order.name, "' is being loaded or unloaded"));
@@ -237,7 +258,7 @@ void HostedModels::add_repository(Order order, Exchange exchange) {
     const NamedDirectory named{folder->directory, order.model};
     failure = order.repository.size() >= 1024
                   ? invalid_argument("url '", order.url, "' leads to a path that is too long")
-                  : check_members(order);
+                  : check_members(order, *exchange);
     if (failure.ok()) failure = (*paths)->add(order.repository, {&named, 1});
   }
   if (!failure.ok()) {
@@ -271,7 +292,10 @@ void HostedModels::loaded(const Order& order, const Status& status, const Exchan
   });
 }
 
-Status HostedModels::check_members(const Order& order) {
+Status HostedModels::check_members(const Order& order, const OpenExchange& exchange) {
+  const auto denied = std::ranges::find_if(
+      order.members, [&](const std::string& member) { return !exchange.may_control(member); });
+  if (denied != order.members.end()) return may_not_load(*denied);
   Result<Service<ModelCatalog>> catalog = host_.registry().find<ModelCatalog>();
   if (!catalog.ok() || order.members.empty()) return {};
   Result<std::vector<ModelIndexEntry>> index = (*catalog)->index(/*ready_only=*/false);
@@ -324,7 +348,8 @@ void HostedModels::unload(const std::string& name, HttpExchange& exchange) {
       order.repository = found->second.repository.view();
     }
   }
-  if (order.model.empty()) return open->fail(404, cat("model '", name, "' is not loaded"));
+  if (order.model.empty() || !open->may_control(order.model))
+    return open->fail(404, cat("model '", name, "' is not loaded"));
   if (!begin(name)) return open->fail(409, cat("model '", name, "' is being loaded or unloaded"));
   Result<Service<ModelControl>> control = host_.registry().find<ModelControl>();
   if (!control.ok()) {

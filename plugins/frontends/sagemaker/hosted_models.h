@@ -29,9 +29,11 @@ class OpenExchange {
   ~OpenExchange();
 
   void answer(int status, std::string json = {}) noexcept;
-  /// By SageMaker's rules: 409 it is there already, 507 memory or disk is short, 400 anything else. The body says why.
+  /// By SageMaker's rules: 409 it is there already, 507 memory or disk is short, 400 anything else; and 403 the caller may not. The body says why.
   void fail(const Status& failure) noexcept;
   void fail(int status, std::string_view text) noexcept;
+  /// Whether the caller may list, load and unload the model. Not after an answer.
+  bool may_control(std::string_view model) const noexcept;
 
  private:
   HttpExchange* exchange_;  ///< null: answered
@@ -51,6 +53,7 @@ class HostedModels {
   /// The model's name in the catalog; empty: SageMaker has not loaded it.
   std::string model_of(std::string_view name) const;
 
+  /// Those that the caller may see; any other is as one that SageMaker has not loaded.
   void list(HttpExchange& exchange) const;
   void get(std::string_view name, HttpExchange& exchange) const;
   /// For a model that SageMaker has not loaded.
@@ -77,8 +80,9 @@ class HostedModels {
   bool begin(const std::string& name);
   void end(const std::string& name);
   void add_repository(Order order, Exchange exchange);
-  /// Errors: INVALID_ARGUMENT a member has the name of another model, and no namespace tells them apart.
-  Status check_members(const Order& order);
+  /// Errors: PERMISSION_DENIED the caller may not load one of them; INVALID_ARGUMENT a member has the name of another model, and no
+  /// namespace tells them apart.
+  Status check_members(const Order& order, const OpenExchange& exchange);
   void loaded(const Order& order, const Status& status, const Exchange& exchange);
   /// Takes everything out of service that a load which failed has left.
   void unload_all(const Order& order);

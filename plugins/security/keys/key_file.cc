@@ -3,7 +3,9 @@
 #include <openssl/evp.h>
 
 #include <chrono>
+#include <map>
 #include <memory>
+#include <set>
 
 #include "security/common/identity_file.h"
 
@@ -34,6 +36,8 @@ Result<std::shared_ptr<KeySet>> KeySet::parse(std::string_view text) noexcept {
   auto keys = std::make_shared<KeySet>();
   std::string wrong;
   size_t wrong_count = 0;
+  std::map<std::string, size_t, std::less<>> without_tenant;  // their lines
+  std::set<std::string, std::less<>> tenants;
   const auto refuse = [&](size_t number, const auto&... parts) {
     if (++wrong_count <= kMostTold) wrong += cat(wrong.empty() ? "" : "; ", "line ", number, ": ", parts...);
   };
@@ -54,9 +58,20 @@ Result<std::shared_ptr<KeySet>> KeySet::parse(std::string_view text) noexcept {
     if (place != nullptr) {
       refuse(number, "the id '", id, "' comes twice");
     } else {
+      if (read->tenant.empty()) {
+        without_tenant.emplace(id, number);
+      } else {
+        tenants.insert(read->tenant);
+      }
       place = std::make_unique<KeyIdentity>(std::move(read).value(), *keys);
       keys->by_digest_.emplace(place->digest(), place.get());
     }
+  }
+  // Who has no tenant is one of its own, and another's things are not to be this one's because of a name.
+  for (const auto& [id, number] : without_tenant) {
+    if (tenants.contains(id))
+      refuse(number, "the id '", id, "' is the name of a tenant, and the key has none: add ';tenant=", id,
+             "' or choose another id");
   }
   if (wrong_count > kMostTold) wrong += cat("; and ", wrong_count - kMostTold, " more");
   if (wrong_count > 0) return invalid_argument(wrong);

@@ -94,7 +94,7 @@ TEST(KeySet, WhatCannotBeReadIsNamedByItsLineAndShowsNoDigest) {
             "line 1: the second field is no SHA-256, which has 64 hexadecimal digits");
   EXPECT_EQ(problem(line("inferense")), "line 1: unknown category 'inferense'");
   EXPECT_EQ(problem(line("inference@")), "line 1: found no pattern of models behind 'inference@'");
-  for (const char* category : {"metrics", "logging", "shared-memory"}) {
+  for (const char* category : {"metrics", "logging", "shared-memory", "pools.pool"}) {
     EXPECT_NE(problem(line(cat("health,", category, "@a*"))).find("about the whole server"),
               std::string::npos);
     EXPECT_EQ(problem(line(cat(category, "@*,", category))), "");
@@ -108,6 +108,18 @@ TEST(KeySet, WhatCannotBeReadIsNamedByItsLineAndShowsNoDigest) {
     EXPECT_NE(problem(line("*", cat("expires=", time))), "") << time;
   }
   EXPECT_EQ(problem(line("*", "tenant=a;expires=2027-01-01T00:00:00.25-08:00")), "");
+}
+
+TEST(KeySet, AnIdIsNoNameOfAnothersTenant) {
+  const std::string other = "blue-ci" + line("*", "tenant=blue").substr(2);
+  const std::string own = "blue" + line("*").substr(2);
+  EXPECT_EQ(
+      problem(own + other),
+      "line 1: the id 'blue' is the name of a tenant, and the key has none: add ';tenant=blue' or choose another id");
+  EXPECT_EQ(problem(other + own).substr(0, 7), "line 2:");
+  EXPECT_EQ(problem(other + "blue" + line("*", "tenant=blue").substr(2)), "");
+  EXPECT_EQ(problem(other + "blue" + line("*", "tenant=red").substr(2)), "");
+  EXPECT_EQ(problem(own + "red" + line("*").substr(2)), "");
 }
 
 TEST(KeySet, AllWrongLinesAreToldAtOnce) {

@@ -25,7 +25,7 @@ bool is_category(std::string_view word) noexcept {
 
 /// Calls of these categories are about no model.
 bool is_about_server(std::string_view category) noexcept {
-  constexpr std::string_view kNames[] = {"shared-memory", "logging", "metrics"};
+  constexpr std::string_view kNames[] = {"shared-memory", "logging", "metrics", "pools.pool"};
   return std::ranges::find(kNames, category) != std::end(kNames);
 }
 

@@ -20,7 +20,8 @@ bool AccessCheck::ask(const AccessPoint& point, const AccessQuestion& question, 
   is_about_caller_ = false;
   asked_ = true;
   if (point.has_sources()) {
-    outcome_ = point.identify(question, &identity_, report_, place);
+    outcome_ = point.identify(question, &identity_, report_, place,
+                              name.goes_on ? std::make_shared<UsedModels>() : nullptr);
     is_about_caller_ = !outcome_.ok();
     if (is_about_caller_) {
       refuse_caller(question);
@@ -67,7 +68,7 @@ Status AccessCheck::take_answer(std::string_view* caller) noexcept {
 }
 
 bool AccessCheck::renew(const AccessPoint& point, const AccessQuestion& question) noexcept {
-  outcome_ = point.identify(question, &identity_, report_);
+  outcome_ = point.renew(question, &identity_, report_);
   if (!outcome_.ok()) refuse_caller(question);
   return std::exchange(outcome_, {}).ok();
 }

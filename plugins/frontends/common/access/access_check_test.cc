@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <set>
+#include <string>
 
 #include "atoll/testing/call_head.h"
 #include "atoll/testing/fake_access.h"
@@ -278,6 +280,76 @@ TEST_F(IdentityTest, ASourceThatKnowsNobodyYetDoesNotKeepOthersFromKnowing) {
   check_.forget();
   withdraw("one");
   withdraw("empty");
+}
+
+/// May use models of any name, or of those that a test has not taken from it, while it holds.
+class FewerModels final : public Identity {
+ public:
+  ~FewerModels() override = default;
+  std::string_view name() const noexcept override { return "carol"; }
+  std::string_view tenant() const noexcept override { return {}; }
+  bool may(ApiCategory, std::string_view, std::string_view model) const noexcept override {
+    return !taken.contains(std::string(model));
+  }
+  bool may_all(ApiCategory, std::string_view) const noexcept override { return taken.empty(); }
+  bool holds() const noexcept override { return false; }  // as one whose file was read again
+  std::set<std::string> taken;
+};
+
+TEST_F(IdentityTest, WhatGoesOnIsAskedForAgainByTheModelsThatItUses) {
+  FewerModels carol;
+  first_.know("c", &carol);
+  publish_source("one", first_);
+  const test::TestCallHead head(bearer("c"));
+  const AccessQuestion question{ApiCategory::kInference, "inference", CallProtocol::kHttp, head};
+  const auto begin = [&](bool goes_on) {
+    auto settled = [](void*) noexcept {};
+    EXPECT_TRUE(check_.ask(point_, question, {.goes_on = goes_on}, settled, nullptr));
+    EXPECT_TRUE(check_.take(&caller_).ok());
+    EXPECT_TRUE(may_use(identity_of(check_.identity()), ApiCategory::kInference, "a"));
+  };
+  begin(true);
+  EXPECT_TRUE(check_.renew(point_, question));
+  carol.taken = {"b"};
+  EXPECT_TRUE(check_.renew(point_, question)) << "the call has nothing to do with it";
+  EXPECT_FALSE(may_use(identity_of(check_.identity()), ApiCategory::kInference, "b"));
+  EXPECT_TRUE(check_.renew(point_, question)) << "what was not allowed is not used";
+  carol.taken = {"a"};
+  EXPECT_FALSE(check_.renew(point_, question)) << "also by the second renewal";
+  check_.forget();
+  carol.taken = {};
+  begin(false);
+  carol.taken = {"a"};
+  EXPECT_TRUE(check_.renew(point_, question)) << "a short call is over soon";
+  check_.forget();
+  // More models than are kept.
+  carol.taken = {};
+  begin(true);
+  for (size_t i = 0; i <= UsedModels::kMost; ++i)
+    EXPECT_TRUE(may_use(identity_of(check_.identity()), ApiCategory::kInference, cat("m", i)));
+  EXPECT_TRUE(check_.renew(point_, question));
+  carol.taken = {cat("m", UsedModels::kMost)};
+  EXPECT_FALSE(check_.renew(point_, question));
+  check_.forget();
+  withdraw("one");
+}
+
+TEST_F(IdentityTest, OfACallThatIsOlderThanTheSourcesNobodyKnowsItsModels) {
+  const test::TestCallHead head(bearer("c"));
+  const AccessQuestion question{ApiCategory::kInference, "inference", CallProtocol::kHttp, head};
+  FewerModels carol;
+  first_.know("c", &carol);
+  CallerIdentityPtr identity;
+  EXPECT_TRUE(point_.renew(question, &identity).ok());
+  EXPECT_EQ(identity, nullptr);
+  publish_source("one", first_);
+  EXPECT_TRUE(point_.renew(question, &identity).ok()) << "all models";
+  EXPECT_NE(identity, nullptr);
+  identity.reset();
+  carol.taken = {"b"};
+  EXPECT_EQ(point_.renew(question, &identity).code(), Code::kPermissionDenied);
+  identity.reset();
+  withdraw("one");
 }
 
 TEST_F(IdentityTest, WrongCredentialsOfOneAddressAreLimited) {

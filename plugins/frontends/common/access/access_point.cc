@@ -143,7 +143,8 @@ std::shared_ptr<CallReport> AccessPoint::begin_report(const AccessQuestion& ques
 }
 
 Status AccessPoint::identify(const AccessQuestion& question, CallerIdentityPtr* identity,
-                             std::shared_ptr<CallReport> report, const CallerPlace* place) const noexcept {
+                             std::shared_ptr<CallReport> report, const CallerPlace* place,
+                             std::shared_ptr<UsedModels> used) const noexcept {
   if (*identity != nullptr && report == nullptr) report = (*identity)->report();
   identity->reset();
   auto chain = chain_.hold();
@@ -171,10 +172,25 @@ Status AccessPoint::identify(const AccessQuestion& question, CallerIdentityPtr* 
   const bool may = is_about_all(question.category)
                        ? found->may_all(question.category, question.category_name)
                        : found->may(question.category, question.category_name, {});
-  *identity = std::make_shared<CallerIdentity>(std::move(chain), std::move(found), std::move(report));
+  *identity = std::make_shared<CallerIdentity>(std::move(chain), std::move(found), std::move(report),
+                                               std::move(used));
   if (may) return {};
   return make_status(Code::kPermissionDenied, "the caller may make no calls of the category '",
                      question.category_name, "'");
+}
+
+Status AccessPoint::renew(const AccessQuestion& question, CallerIdentityPtr* identity,
+                          std::shared_ptr<CallReport> report) const noexcept {
+  const bool was_known = *identity != nullptr;
+  const std::shared_ptr<UsedModels> used = was_known ? (*identity)->used() : std::make_shared<UsedModels>();
+  ATOLL_RETURN_IF_ERROR(identify(question, identity, std::move(report), nullptr, used));
+  if (*identity == nullptr) return {};
+  const Identity& caller = (*identity)->get();
+  const bool may = !was_known        ? caller.may_all(question.category, question.category_name)
+                   : used != nullptr ? used->are_for(caller)
+                                     : true;
+  if (may) return {};
+  return make_status(Code::kPermissionDenied, "the caller may not use the model any more");
 }
 
 Result<AccessPoint::Found> AccessPoint::look_up(const IdentityChain& chain,

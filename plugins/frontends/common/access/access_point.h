@@ -45,9 +45,15 @@ class AccessPoint {
   /// \param report  of the call; null: nobody records it, or it goes on
   /// \param place  of the connection, whose caller of before may be asked for again; null: there is none
   /// Errors: the call's answer, with a text that is the same whatever is wrong.
+  /// \param used  gets the models that the call uses; null: nobody asks for them again
   Status identify(const AccessQuestion& question, CallerIdentityPtr* identity,
-                  std::shared_ptr<CallReport> report = nullptr,
-                  const CallerPlace* place = nullptr) const noexcept;
+                  std::shared_ptr<CallReport> report = nullptr, const CallerPlace* place = nullptr,
+                  std::shared_ptr<UsedModels> used = nullptr) const noexcept;
+  /// Of a call that goes on: who calls now, and whether that one may use the models that the call uses. \param identity  of before;
+  /// null: there were no sources, so that nobody knows which models these are
+  /// Errors: as identify().
+  Status renew(const AccessQuestion& question, CallerIdentityPtr* identity,
+               std::shared_ptr<CallReport> report = nullptr) const noexcept;
   /// Whether there are sources of identities. [any]
   bool has_sources() const noexcept { return (others_.load(std::memory_order_acquire) & kSources) != 0; }
 

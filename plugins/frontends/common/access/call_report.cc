@@ -11,8 +11,8 @@ namespace {
 constexpr std::string_view kRequestId = "x-request-id";
 /// Enough for whoever cuts texts shorter, so that no client makes them long.
 constexpr size_t kMostBytes = 1024;
-/// gRPC's code for a model that is not there.
-constexpr int32_t kGrpcNotFound = 5;
+/// gRPC's codes for a model that is not there, and for calls that somebody may not make.
+constexpr int32_t kGrpcNotFound = 5, kGrpcPermissionDenied = 7, kGrpcUnauthenticated = 16;
 
 std::string cut(std::string_view text) { return std::string(text.substr(0, kMostBytes)); }
 
@@ -78,10 +78,20 @@ bool CallReport::is_failed() const noexcept {
   return protocol_ == CallProtocol::kHttp ? status_ < 0 || status_ >= 400 : status_ != 0;
 }
 
+/// The answer says that the caller may not.
+bool CallReport::is_refusal() const noexcept {
+  return protocol_ == CallProtocol::kHttp
+             ? status_ == 401 || status_ == 403
+             : status_ == kGrpcPermissionDenied || status_ == kGrpcUnauthenticated;
+}
+
 void CallReport::send() {
   const std::lock_guard lock(mutex_);
   // A list leaves out what the caller may not see, which is no denial; an answer about that one model is.
   if (denial_.rule.empty() && !asked_.are_several && is_failed()) denial_.rule = asked_.lacked;
+  // What is asked for all models, or is about several, is refused by whoever answers the call.
+  if (denial_.rule.empty() && is_refusal())
+    denial_.rule = asked_.lacked.empty() ? category_name_ : asked_.lacked;
   if (!is_wanted_ && denial_.rule.empty()) return;
   if (model_.empty() && !asked_.are_several) model_ = asked_.model;
   record(model_, denial_.rule, status_);

@@ -14,9 +14,11 @@ namespace atl::frontends {
 
 /// The call as its transport names it: HTTP's method and path; of gRPC the path alone.
 struct CallName {
-  std::string_view method, path;
+  std::string_view method{}, path{};
   /// Its messages are judged one by one.
   bool is_stream = false;
+  /// It may last, so that what its caller may do is looked at again.
+  bool goes_on = is_stream;
 };
 
 /// As members of AuditedCall.
@@ -55,6 +57,7 @@ class CallReport {
 
  private:
   bool is_failed() const noexcept;
+  bool is_refusal() const noexcept;
   void record(const std::string& model, const std::string& rule, int32_t status);
 
   const Followed<Audit>& audit_;

@@ -188,6 +188,30 @@ TEST_F(CallReportTest, AModelThatIsHiddenFromTheCallerIsADenial) {
   EXPECT_EQ(end(404).rule, "");
 }
 
+TEST_F(CallReportTest, AnAnswerThatSaysThatTheCallerMayNotIsADenial) {
+  publish_audit();
+  publish_source();
+  audit_.wants_all = false;
+  for (const auto& [protocol, status] :
+       {std::pair(CallProtocol::kHttp, 403), std::pair(CallProtocol::kHttp, 401),
+        std::pair(CallProtocol::kGrpc, 7), std::pair(CallProtocol::kGrpc, 16)}) {
+    EXPECT_TRUE(ask(alices(), ApiCategory::kInference, {"POST", "/path"}, protocol).ok());
+    EXPECT_FALSE(identity_of(check_.identity())->may_all(ApiCategory::kInference, "inference"));
+    EXPECT_EQ(end(status).rule, "inference") << status;
+  }
+  // Of several models one is lacking.
+  EXPECT_TRUE(ask(alices()).ok());
+  EXPECT_TRUE(may_use_model("mine"));
+  EXPECT_FALSE(may_use_model("secret"));
+  EXPECT_EQ(end(403).rule, "inference@secret");
+  for (const int status : {200, 400, 404, 429, 503}) {
+    EXPECT_TRUE(ask(alices()).ok());
+    check_.set_status(status);
+    check_.forget();
+    EXPECT_TRUE(audit_.list.empty()) << status;
+  }
+}
+
 TEST_F(CallReportTest, OfAStreamEachMessageThatIsDeniedIsARecord) {
   audit_.wants_all = false;
   publish_audit();

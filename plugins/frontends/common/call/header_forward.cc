@@ -47,4 +47,11 @@ bool HeaderForward::reserved(std::string_view name) noexcept {
                      [name](std::string_view reserved) { return equal_ignoring_case(name, reserved); });
 }
 
+bool HeaderForward::is_credential(std::string_view name) noexcept {
+  constexpr std::string_view kCredentials[] = {"authorization", "proxy-authorization", "cookie",
+                                               "x-forwarded-client-cert"};
+  return std::any_of(std::begin(kCredentials), std::end(kCredentials),
+                     [name](std::string_view one) { return equal_ignoring_case(name, one); });
+}
+
 }  // namespace atl::frontends

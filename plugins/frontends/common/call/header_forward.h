@@ -34,6 +34,9 @@ class HeaderForward {
   /// Names with a meaning of their own as request parameters, in any case. A request with such a header that
   /// matches the pattern is refused with messages::reserved_header().
   static bool reserved(std::string_view name) noexcept;
+  /// Headers that say who calls, in any case. Where callers are known nobody else is to see what they have presented, so these are not
+  /// forwarded, whatever the pattern.
+  static bool is_credential(std::string_view name) noexcept;
 
  private:
   std::unique_ptr<re2::RE2> pattern_;

@@ -71,5 +71,13 @@ TEST(HeaderForward, KnowsTheReservedNames) {
             "Header 'priority' is reserved for Triton usage and cannot be forwarded.");
 }
 
+TEST(HeaderForward, KnowsWhatSaysWhoCalls) {
+  for (const char* name :
+       {"authorization", "Authorization", "COOKIE", "proxy-authorization", "X-Forwarded-Client-Cert"})
+    EXPECT_TRUE(HeaderForward::is_credential(name)) << name;
+  for (const char* name : {"", "x-authorization", "authorizations", "cookies", "x-request-id"})
+    EXPECT_FALSE(HeaderForward::is_credential(name)) << name;
+}
+
 }  // namespace
 }  // namespace atl::frontends

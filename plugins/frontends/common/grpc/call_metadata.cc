@@ -25,12 +25,15 @@ Status forward_header(std::string_view name, std::string_view value, Request& re
   return {};
 }
 
-Status forward_headers(const HeaderForward& forward, const CallMetadata& metadata,
+/// \param caller  null: callers are not known
+Status forward_headers(const HeaderForward& forward, const CallMetadata& metadata, const Identity* caller,
                        Request& request) noexcept {
   if (!forward.active()) return {};
   Status status;
   metadata.for_each([&](std::string_view name, std::string_view value) {
-    if (status.ok() && forward.matches(name)) status = forward_header(name, value, request);
+    if (!status.ok() || !forward.matches(name)) return;
+    if (caller != nullptr && HeaderForward::is_credential(name)) return;
+    status = forward_header(name, value, request);
   });
   return status;
 }
@@ -64,7 +67,7 @@ Trace* start_trace(const Followed<Tracing>& followed, const CallMetadata& metada
 
 Status read_call_metadata(const GrpcCallContext& frontend, const CallMetadata& metadata,
                           const ModelInfo& model, const Identity* caller, Request& request) noexcept {
-  ATOLL_RETURN_IF_ERROR(forward_headers(frontend.settings.header_forward, metadata, request));
+  ATOLL_RETURN_IF_ERROR(forward_headers(frontend.settings.header_forward, metadata, caller, request));
   if (caller != nullptr) {
     request.tenant = request.arena().copy_text(caller->tenant());  // whatever the client says
   } else {

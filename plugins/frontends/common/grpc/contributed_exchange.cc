@@ -27,8 +27,7 @@ Status ContributedExchange::find() noexcept {
   const auto list = frontend_.contributed->list();
   const ContributedMethod* method = list ? list->listed(path()) : nullptr;
   if (method == nullptr) return no_such_method();
-  category_ = method->category;
-  guarded_ = method->known_category.value_or(ApiCategory::kOther);
+  guarded_ = {method->known_category.value_or(ApiCategory::kOther), method->category};
   return {};
 }
 
@@ -66,7 +65,7 @@ void ContributedExchange::hand_over(Status opened) noexcept {
   // Looked for anew, as it may have been replaced while the message came.
   if (const auto list = frontend_.contributed->list(); list) {
     const ContributedMethod* method = list->listed(path());
-    if (method != nullptr && method->category == category_) provider = method->provider->hold();
+    if (method != nullptr && method->category == guarded_.name) provider = method->provider->hold();
   }
   if (!provider) return refuse(no_such_method());
   about_to_answer();
@@ -103,6 +102,10 @@ void ContributedExchange::answer(std::string message) noexcept {
 
 Status ContributedExchange::write(std::string message) noexcept {
   if (cancellation_.cancelled()) return Status(Code::kCancelled, "the client has gone");
+  if (Status denied = check_caller(); !denied.ok()) {
+    cancel_call();
+    return denied;
+  }
   ATOLL_RETURN_IF_ERROR(check_size(message.size()));
   const uint64_t bytes = message.size() + kMessageOverheadBytes;
   RequestCharge charge;
@@ -114,6 +117,14 @@ Status ContributedExchange::write(std::string message) noexcept {
   keep(std::move(message), std::move(charge));
   settle(Lock(mutex_));
   return {};
+}
+
+// The provider goes on with the identity that it has got.
+Status ContributedExchange::check_caller() noexcept {
+  const AccessPoint& access = *frontend_.server.access;
+  if (renewed_ == nullptr) renewed_ = identity_;
+  if (renewed_ == nullptr ? !access.has_sources() : renewed_->holds()) return {};
+  return access.renew({guarded_.category, guarded_.name, CallProtocol::kGrpc, head()}, &renewed_);
 }
 
 Status ContributedExchange::count_waiting(uint64_t bytes, RequestCharge* charge) noexcept {

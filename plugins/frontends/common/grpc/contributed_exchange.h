@@ -40,11 +40,15 @@ class ContributedExchange : public GrpcExchange {
   ~ContributedExchange() = default;
 
   // --- the way to the provider; [own thread] ---
-  /// Looks for the method; category() says then what is to be asked for.
+  /// Looks for the method; guarded() says then what is to be asked for.
   /// Errors: UNIMPLEMENTED nobody has it.
   Status find() noexcept;
-  ApiCategory guarded() const noexcept { return guarded_; }
-  const std::string& category() const noexcept { return category_; }
+  /// What its caller has to be allowed.
+  struct Guarded {
+    ApiCategory category = ApiCategory::kOther;
+    std::string name;  ///< of the category
+  };
+  const Guarded& guarded() const noexcept { return guarded_; }
   /// The message has come, or none will. \param bytes  of it, which nobody has counted
   void on_message(uint64_t bytes) noexcept;
   void on_no_message() noexcept;
@@ -89,12 +93,15 @@ class ContributedExchange : public GrpcExchange {
 
  private:
   Result<bool> open_here() noexcept;
+  /// Before a message of a stream: whether its caller may still have it. Errors: the caller may not.
+  Status check_caller() noexcept;
   Status count_waiting(uint64_t bytes, RequestCharge* charge) noexcept;
   void hand_over(Status opened) noexcept;
   void end_with(Status status) noexcept;
 
-  std::string category_;  ///< by which it was asked whether the call may be made
-  ApiCategory guarded_ = ApiCategory::kOther;
+  CallerIdentityPtr
+      renewed_;      ///< once the first one has not held; of the thread that writes, and ends before the pass
+  Guarded guarded_;  ///< by which it was asked whether the call may be made
   Status opened_;
   std::atomic<uint64_t> waiting_bytes_{0};
   Followed<GrpcCalls>::Hold

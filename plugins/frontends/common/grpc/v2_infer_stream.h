@@ -102,11 +102,13 @@ class V2InferStream : public std::enable_shared_from_this<V2InferStream<Request,
   Status check_caller() noexcept {
     const AccessPoint& access = *frontend_.server.access;
     if (identity_ == nullptr ? !access.has_sources() : identity_->holds()) return {};
-    identity_.reset();
     const CallMetadata* const head = metadata();
-    if (head == nullptr) return {};
+    if (head == nullptr) {
+      identity_.reset();
+      return {};
+    }
     constexpr ApiCategory kCategory = ApiCategory::kInference;
-    return access.identify({kCategory, api_category_name(kCategory), CallProtocol::kGrpc, *head}, &identity_);
+    return access.renew({kCategory, api_category_name(kCategory), CallProtocol::kGrpc, *head}, &identity_);
   }
   /// The same between messages: ends the stream of a caller that may not have it any more. [own thread]
   void look_at_caller() noexcept {

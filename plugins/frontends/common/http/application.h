@@ -37,8 +37,9 @@ class Verdict {
   std::optional<ApiCategory> guarded;
   std::string_view own_category;  ///< its name, if that is kOther; a view into `names`
   bool is_probe = false;          ///< it only asks whether the server lives or is ready
-  std::vector<char> names;        ///< for views of the route that the head itself does not have
-  HttpRewrite rewrite;            ///< what the request stands for; with an empty path: for itself
+  bool goes_on = false;     ///< its answer may last: what its caller may do is looked at again meanwhile
+  std::vector<char> names;  ///< for views of the route that the head itself does not have
+  HttpRewrite rewrite;      ///< what the request stands for; with an empty path: for itself
 
   /// The request is not to have a call.
   void refuse(int status, std::string_view why) {
@@ -70,6 +71,7 @@ class Verdict {
     extra.clear();
     body.clear();
     is_probe = false;
+    goes_on = false;
     if (!rewrite.path.empty()) rewrite = {};
     category = RequestCounters::kUnjudged;
     guarded.reset();

@@ -97,8 +97,10 @@ bool Connection::ask_access(const AccessPoint& access) {
     credential_.certificate = certificate;
   }
   const CallerPlace place{worker_.last_callers, reinterpret_cast<uintptr_t>(this)};
-  const bool settled = access_.ask(access, {category, name, CallProtocol::kHttp, head, verdict.is_probe},
-                                   {reader_.head().method, reader_.head().path}, post, this, &place);
+  const bool settled =
+      access_.ask(access, {category, name, CallProtocol::kHttp, head, verdict.is_probe},
+                  {.method = reader_.head().method, .path = reader_.head().path, .goes_on = verdict.goes_on},
+                  post, this, &place);
   if (CallReport* const report = access_.report(); report != nullptr)
     worker_.handler().describe(verdict, *report);
   return settled && take_access();

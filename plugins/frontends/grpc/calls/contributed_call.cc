@@ -40,7 +40,8 @@ void ContributedCall::on_start(bool ok) {
   arm(calls_, queue_);
   if (Status found = find(); !found.ok()) return refuse(std::move(found));
   const std::string path(context_.method());
-  if (access_.ask(*frontend_.server.access, {{}, path}, guarded(), category(), context_, queue_, settled_)) {
+  if (access_.ask(*frontend_.server.access, {.path = path, .goes_on = true}, guarded().category,
+                  guarded().name, context_, queue_, settled_)) {
     on_settled(true);
   }
 }

@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "pools/leases/api/lease_caller.h"
+
 namespace atl::pools {
 namespace {
 
@@ -88,6 +90,10 @@ void GrpcPoolCalls::handle(std::string_view method, GrpcExchange& exchange) noex
   const auto found =
       std::ranges::find_if(table(), [&](const Method& one) { return one.method.path == method; });
   if (found == table().end()) return exchange.end(make_status(Code::kUnimplemented, ""));
+  if (found->method.category == kPoolCategory) {
+    if (Status denied = LeaseCaller(exchange.identity()).may_use_pools(); !denied.ok())
+      return exchange.end(std::move(denied));
+  }
   with_.executor.post(make_task([this, run = found->run, &exchange] {
     if (waits_.drains()) return exchange.end(unavailable("the server is ending"));
     (this->*run)(exchange);
@@ -143,9 +149,9 @@ void GrpcPoolCalls::delete_pool(GrpcExchange& exchange, const v1::DeletePoolRequ
 // --- leases ---
 
 const Lease* GrpcPoolCalls::find_lease(GrpcExchange& exchange, std::string_view id_or_name) {
-  const std::string_view owner = owner_of(exchange.identity());
-  const std::string id = manager_.book().names.lease_id_of(owner, id_or_name);
-  const Lease* const lease = manager_.book().leases.find_of(owner, id);
+  const LeaseCaller caller(exchange.identity());
+  const std::string id = manager_.book().names.lease_id_of(caller.owner(), id_or_name);
+  const Lease* const lease = caller.find(manager_.book(), id);
   if (lease == nullptr) exchange.end(no_lease(id));
   return lease;
 }
@@ -159,7 +165,9 @@ void GrpcPoolCalls::answer_lease(GrpcExchange& exchange, const Lease& lease) {
 void GrpcPoolCalls::acquire(GrpcExchange& exchange, const v1::LeaseDefinition& request) {
   Result<LeaseDefinition> definition = definition_of(request);
   if (!definition.ok()) return exchange.end(std::move(definition).status());
-  definition->owner = owner_of(exchange.identity());
+  const LeaseCaller caller(exchange.identity());
+  if (Status denied = caller.may_lease(*definition); !denied.ok()) return exchange.end(std::move(denied));
+  definition->owner = caller.owner();
   manager_.check_models(*definition, [this, &exchange, lease = *definition](Status missing) {
     if (waits_.drains()) return exchange.end(unavailable("the server is ending"));
     if (!missing.ok()) return exchange.end(std::move(missing));
@@ -172,7 +180,9 @@ void GrpcPoolCalls::acquire(GrpcExchange& exchange, const v1::LeaseDefinition& r
 void GrpcPoolCalls::plan(GrpcExchange& exchange, const v1::LeaseDefinition& request) {
   Result<LeaseDefinition> definition = definition_of(request);
   if (!definition.ok()) return exchange.end(std::move(definition).status());
-  definition->owner = owner_of(exchange.identity());
+  const LeaseCaller caller(exchange.identity());
+  if (Status denied = caller.may_lease(*definition); !denied.ok()) return exchange.end(std::move(denied));
+  definition->owner = caller.owner();
   manager_.check_models(*definition, [this, &exchange, lease = *definition](Status missing) {
     if (!missing.ok()) return exchange.end(std::move(missing));
     Result<LeasePlan> plan = manager_.plan(lease);
@@ -212,8 +222,7 @@ void GrpcPoolCalls::lease_status(GrpcExchange& exchange, const v1::LeaseRequest&
 
 void GrpcPoolCalls::list_leases(GrpcExchange& exchange, const v1::ListLeasesRequest& request) {
   v1::ListLeasesResponse message;
-  const std::string_view owner = owner_of(exchange.identity());
-  for (const Lease* lease : manager_.book().leases.of_pool_and_owner(request.pool(), owner))
+  for (const Lease* lease : LeaseCaller(exchange.identity()).list(manager_.book(), request.pool()))
     write(manager_.book(), *lease, message.add_leases());
   answer(exchange, message);
 }
@@ -221,8 +230,9 @@ void GrpcPoolCalls::list_leases(GrpcExchange& exchange, const v1::ListLeasesRequ
 // --- names ---
 
 void GrpcPoolCalls::set_name(GrpcExchange& exchange, const v1::LeaseName& request) {
-  if (Status set = manager_.set_name(owner_of(exchange.identity()), request.name(), request.lease());
-      !set.ok())
+  const LeaseCaller caller(exchange.identity());
+  if (caller.is_hidden(manager_.book(), request.lease())) return exchange.end(no_lease(request.lease()));
+  if (Status set = manager_.set_name(caller.owner(), request.name(), request.lease()); !set.ok())
     return exchange.end(std::move(set));
   answer(exchange, request);
 }

@@ -251,5 +251,40 @@ TEST_F(GrpcPoolCallsTest, ALeaseOfAnotherTenantIsAsOneThatNeverWas) {
   EXPECT_EQ(ask<v1::ListLeasesResponse>(leases + "List", v1::ListLeasesRequest()).leases(0).id(), "id-1");
 }
 
+TEST_F(GrpcPoolCallsTest, APatternOfModelsIsOneForLeases) {
+  const TenantCaller all("blue"), some("blue", "a");
+  (void)ask<v1::Pool>(kPools + "Create", pool());
+  caller = &all;
+  (void)send(kLeases + "Acquire", lease_of("b").SerializeAsString());
+  run_for(3 * kNsPerSecond);
+  ASSERT_EQ(state("id-1"), "ACTIVE on i0");
+
+  caller = &some;
+  for (const char* method : {"Create", "List", "Status", "Update", "Delete"})
+    EXPECT_EQ(refusal(kPools + method, v1::PoolStatusRequest()),
+              "PERMISSION_DENIED: calls about pools need 'pools.pool' for all models")
+        << method;
+  for (const char* method : {"Acquire", "Plan"})
+    EXPECT_EQ(refusal(kLeases + method, lease_of("b")),
+              "PERMISSION_DENIED: the caller may not lease the model 'b'");
+  EXPECT_EQ(ask<v1::ListLeasesResponse>(kLeases + "List", v1::ListLeasesRequest()).leases_size(), 0);
+  for (const char* lease : {"id-1", "id-99"}) {
+    const std::string refused = cat("NOT_FOUND: lease '", lease, "' is not found");
+    v1::LeaseRequest of_lease;
+    of_lease.set_lease(lease);
+    for (const char* method : {"Status", "Release"}) EXPECT_EQ(refusal(kLeases + method, of_lease), refused);
+    v1::RenewRequest renewal;
+    renewal.set_lease(lease);
+    EXPECT_EQ(refusal(kLeases + "Renew", renewal), refused);
+    v1::LeaseName name;
+    name.set_name("live");
+    name.set_lease(lease);
+    EXPECT_EQ(refusal(kLeases + "SetName", name), refused);
+  }
+  (void)send(kLeases + "Acquire", lease_of("a").SerializeAsString());
+  run_for(3 * kNsPerSecond);
+  EXPECT_EQ(ask<v1::ListLeasesResponse>(kLeases + "List", v1::ListLeasesRequest()).leases_size(), 1);
+}
+
 }  // namespace
 }  // namespace atl::pools

@@ -7,6 +7,7 @@
 #include "atoll/lib/http_request.h"
 #include "pools/leases/api/json_answers.h"
 #include "pools/leases/api/json_requests.h"
+#include "pools/leases/api/lease_caller.h"
 #include "pools/leases/api/query.h"
 
 namespace atl::pools {
@@ -35,9 +36,9 @@ void answer_json(HttpExchange& exchange, int status, std::string json) {
 
 int http_status(const Status& refusal) noexcept {
   constexpr std::pair<Code, int> kStatuses[] = {
-      {Code::kInvalidArgument, 400},    {Code::kNotFound, 404},          {Code::kAlreadyExists, 409},
-      {Code::kFailedPrecondition, 409}, {Code::kResourceExhausted, 429}, {Code::kUnimplemented, 501},
-      {Code::kUnavailable, 503},        {Code::kDeadlineExceeded, 504}};
+      {Code::kInvalidArgument, 400}, {Code::kPermissionDenied, 403},   {Code::kNotFound, 404},
+      {Code::kAlreadyExists, 409},   {Code::kFailedPrecondition, 409}, {Code::kResourceExhausted, 429},
+      {Code::kUnimplemented, 501},   {Code::kUnavailable, 503},        {Code::kDeadlineExceeded, 504}};
   const auto* const found = std::ranges::find(kStatuses, refusal.code(), &std::pair<Code, int>::first);
   return found == std::end(kStatuses) ? 500 : found->second;
 }
@@ -46,7 +47,7 @@ int http_status(const Status& refusal) noexcept {
 struct HttpCalls::Call {
   HttpExchange* exchange = nullptr;
   std::string method, path;
-  std::string owner;  ///< whose leases and names the call sees and makes; empty: nobody's
+  LeaseCaller caller{nullptr};
   Query query;
   Status query_error;
   std::string body;
@@ -113,7 +114,7 @@ void HttpCalls::handle(std::string_view /*route*/, HttpExchange& exchange) noexc
   call->exchange = &exchange;
   call->method = exchange.method();
   call->path = exchange.path();
-  call->owner = owner_of(exchange.identity());
+  call->caller = LeaseCaller(exchange.identity());
   Result<Query> query = Query::parse(exchange.query());
   if (query.ok())
     call->query = std::move(query).value();
@@ -148,9 +149,13 @@ void HttpCalls::serve(const std::shared_ptr<Call>& shared) {
     if (!call.path.starts_with(prefix)) return std::nullopt;
     return percent_decode(std::string_view(call.path).substr(prefix.size()));
   };
+  if (call.path.starts_with("/v2/pools")) {
+    if (Status denied = call.caller.may_use_pools(); !denied.ok()) return call.refuse(denied);
+  }
   if (call.path == "/v2/pools") return serve_pools(call);
   if (call.path == "/v2/leases") return serve_leases(shared);
-  if (call.path == "/v2/lease_names") return call.answer(200, names_json(manager_.book(), call.owner));
+  if (call.path == "/v2/lease_names")
+    return call.answer(200, names_json(manager_.book(), call.caller.owner()));
   if (const auto name = rest_behind("/v2/pools/")) return serve_pool(call, *name);
   if (const auto id = rest_behind("/v2/leases/")) return serve_lease(call, *id);
   if (const auto name = rest_behind("/v2/lease_names/")) return serve_name(call, *name);
@@ -162,11 +167,11 @@ void HttpCalls::serve(const std::shared_ptr<Call>& shared) {
 void HttpCalls::answer_pool(Call& call, std::string_view name) {
   const Pool* pool = manager_.book().find_pool(name);
   if (pool == nullptr) return call.refuse(not_found("pool '", name, "' is not found"));
-  call.answer(200, pool_json(*pool, call.owner));
+  call.answer(200, pool_json(*pool, call.caller.owner()));
 }
 
 void HttpCalls::serve_pools(Call& call) {
-  if (call.is("GET")) return call.answer(200, pools_json(manager_.book(), call.owner));
+  if (call.is("GET")) return call.answer(200, pools_json(manager_.book(), call.caller.owner()));
   Result<PoolDefinition> pool = read_pool(call.body);
   if (!pool.ok()) return call.refuse(pool.status());
   if (Status created = manager_.create_pool(*pool); !created.ok()) return call.refuse(created);
@@ -181,7 +186,8 @@ void HttpCalls::serve_pool(Call& call, const std::string& name) {
     if (Status deleted = manager_.delete_pool(name, *force); !deleted.ok()) return call.refuse(deleted);
     // It is gone at once where it has no instances.
     const Pool* pool = manager_.book().find_pool(name);
-    return call.answer(200, pool == nullptr ? one_text_json("name", name) : pool_json(*pool, call.owner));
+    return call.answer(200,
+                       pool == nullptr ? one_text_json("name", name) : pool_json(*pool, call.caller.owner()));
   }
   Result<PoolUpdate> update = read_pool_update(call.body);
   if (!update.ok()) return call.refuse(update.status());
@@ -193,11 +199,14 @@ void HttpCalls::serve_pool(Call& call, const std::string& name) {
 // --- leases ---
 
 void HttpCalls::serve_leases(const std::shared_ptr<Call>& call) {
-  if (call->is("GET"))
-    return call->answer(200, leases_json(manager_.book(), call->owner, call->query.text("pool")));
+  if (call->is("GET")) {
+    const PoolBook& book = manager_.book();
+    return call->answer(200, leases_json(book, call->caller.list(book, call->query.text("pool"))));
+  }
   Result<LeaseDefinition> lease = read_lease(call->body);
   if (!lease.ok()) return call->refuse(lease.status());
-  lease->owner = call->owner;
+  if (Status denied = call->caller.may_lease(*lease); !denied.ok()) return call->refuse(denied);
+  lease->owner = call->caller.owner();
   Result<bool> is_plan = call->query.flag("dry_run");
   if (!is_plan.ok()) return call->refuse(is_plan.status());
   manager_.check_models(*lease, [this, call, lease = *lease, plans = *is_plan](Status missing) {
@@ -224,9 +233,9 @@ void HttpCalls::serve_lease(Call& call, const std::string& path) {
   const bool renews = call.is("POST");
   if (renews && !path.ends_with(kRenew)) return call.answer(404, error_json("Not Found"));
   const PoolBook& book = manager_.book();
-  const std::string id =
-      book.names.lease_id_of(call.owner, renews ? path.substr(0, path.size() - kRenew.size()) : path);
-  const Lease* const lease = book.leases.find_of(call.owner, id);
+  const std::string id = book.names.lease_id_of(call.caller.owner(),
+                                                renews ? path.substr(0, path.size() - kRenew.size()) : path);
+  const Lease* const lease = call.caller.find(book, id);
   if (renews) {
     Result<std::optional<int64_t>> duration = read_renewal(call.body);
     if (!duration.ok()) return call.refuse(duration.status());
@@ -253,12 +262,14 @@ void HttpCalls::serve_name(Call& call, const std::string& name) {
   if (call.is("PUT")) {
     Result<std::string> lease = read_lease_name(call.body);
     if (!lease.ok()) return call.refuse(lease.status());
-    if (Status set = manager_.set_name(call.owner, name, *lease); !set.ok()) return call.refuse(set);
+    if (call.caller.is_hidden(manager_.book(), *lease)) return call.refuse(no_lease(*lease));
+    if (Status set = manager_.set_name(call.caller.owner(), name, *lease); !set.ok()) return call.refuse(set);
   } else if (call.is("DELETE")) {
-    if (Status deleted = manager_.delete_name(call.owner, name); !deleted.ok()) return call.refuse(deleted);
+    if (Status deleted = manager_.delete_name(call.caller.owner(), name); !deleted.ok())
+      return call.refuse(deleted);
     return call.answer(200, one_text_json("name", name));
   }
-  const LeaseNames::LeaseIds& names = manager_.book().names.of_owner(call.owner);
+  const LeaseNames::LeaseIds& names = manager_.book().names.of_owner(call.caller.owner());
   const auto found = names.find(name);
   if (found == names.end()) return call.refuse(not_found("lease name '", name, "' is not found"));
   call.answer(200, name_json(found->first, found->second));

@@ -284,5 +284,42 @@ TEST_F(HttpCallsTest, NamesStandForLeases) {
   EXPECT_EQ(ask("GET", "/v2/lease_names/live"), R"(404 {"error":"lease name 'live' is not found"})");
 }
 
+TEST_F(HttpCallsTest, APatternOfModelsIsOneForLeases) {
+  const TenantCaller all("blue"), some("blue", "a");
+  (void)ask("POST", "/v2/pools", kPool);
+  caller = &all;
+  (void)send("POST", "/v2/leases", lease_body(R"({"name":"b","source":"/models"})"));
+  run_for(3 * kNsPerSecond);
+  ASSERT_EQ(state("id-1"), "ACTIVE on i0");
+
+  caller = &some;
+  for (const auto& [method, path] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"GET", "/v2/pools"},
+                                                                  {"GET", "/v2/pools/p"},
+                                                                  {"GET", "/v2/pools/x"},
+                                                                  {"POST", "/v2/pools"},
+                                                                  {"PATCH", "/v2/pools/p"},
+                                                                  {"DELETE", "/v2/pools/p?force=true"}})
+    EXPECT_EQ(ask(method, path, "{}"),
+              R"(403 {"error":"calls about pools need 'pools.pool' for all models"})")
+        << path;
+  const std::string both = cat(kModel, R"(,{"name":"b","source":"/models"})");
+  for (const char* target : {"/v2/leases", "/v2/leases?dry_run=true"})
+    EXPECT_EQ(ask("POST", target, lease_body(both)),
+              R"(403 {"error":"the caller may not lease the model 'b'"})");
+  EXPECT_EQ(ask("GET", "/v2/leases"), R"(200 {"leases":[]})");
+  for (const char* lease : {"id-1", "id-99"}) {
+    const std::string refused = cat("404 {\"error\":\"lease '", lease, "' is not found\"}");
+    EXPECT_EQ(ask("GET", cat("/v2/leases/", lease)), refused);
+    EXPECT_EQ(ask("DELETE", cat("/v2/leases/", lease)), refused);
+    EXPECT_EQ(ask("POST", cat("/v2/leases/", lease, "/renew")), refused);
+    EXPECT_EQ(ask("PUT", "/v2/lease_names/live", cat(R"({"lease":")", lease, "\"}")), refused);
+  }
+  (void)send("POST", "/v2/leases", lease_body(kModel));
+  run_for(3 * kNsPerSecond);
+  EXPECT_TRUE(contains(ask("GET", "/v2/leases"), R"("models":[{"name":"a",)"));
+  EXPECT_EQ(state("id-1"), "ACTIVE on i0");
+}
+
 }  // namespace
 }  // namespace atl::pools

@@ -132,9 +132,9 @@ std::string lease_json(const PoolBook& book, const Lease& lease) {
   return object_json([&](CheckedWriter& json) { write_lease(json, book, lease); });
 }
 
-std::string leases_json(const PoolBook& book, std::string_view owner, std::string_view pool) {
+std::string leases_json(const PoolBook& book, const std::vector<const Lease*>& leases) {
   return object_json([&](CheckedWriter& json) {
-    write_array(json, "leases", book.leases.of_pool_and_owner(pool, owner),
+    write_array(json, "leases", leases,
                 [&](const Lease* lease) { write_object(json, [&] { write_lease(json, book, *lease); }); });
   });
 }

@@ -21,8 +21,8 @@ std::string pools_json(const PoolBook& book, std::string_view owner);
 /// {id, name, pool, state, quota, instance, address, created_at, expires_at, models: [{name, state, reason}]}, and
 /// reason of one that failed; use: {requests, compute_seconds, queue_seconds, busy} of one that was looked at.
 std::string lease_json(const PoolBook& book, const Lease& lease);
-/// {"leases": [...]}, the owner's in the order of their creation. \param pool  empty: of all
-std::string leases_json(const PoolBook& book, std::string_view owner, std::string_view pool);
+/// {"leases": [...]}, in their order
+std::string leases_json(const PoolBook& book, const std::vector<const Lease*>& leases);
 
 /// {instance or null, starts_instance, reason, instances: [{name, used, free, backends, reason}]}
 std::string plan_json(const PoolBook& book, const LeasePlan& plan);

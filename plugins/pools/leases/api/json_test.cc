@@ -4,6 +4,7 @@
 
 #include "pools/leases/api/json_answers.h"
 #include "pools/leases/api/json_requests.h"
+#include "pools/leases/api/lease_caller.h"
 #include "pools/leases/testing/pool_bench.h"
 
 namespace atl::pools {
@@ -137,6 +138,7 @@ TEST_F(JsonAnswersTest, PoolsAndLeasesAreWholeAtAnyTime) {
       R"({"name":"p","state":"ACTIVE","min_instances":1,"max_instances":2,"quota":8,"enforce_backends":true,)"
       R"("instance":{"runtime":"","cpus":0,"gpus":0,"memory":0},"instances":[{"name":"i0","id":"id-1",)"
       R"("state":"READY","address":"id-1:8000","grpc_address":"id-1:8001","used":0,"free":8,"backends":[],"leases":[]}]})");
+  const LeaseCaller anybody(nullptr);
   const std::string id = acquire(lease(3, {"a", "b"}, 60 * kNsPerSecond));
   EXPECT_EQ(
       lease_json(manager->book(), *manager->book().leases.find(id)),
@@ -146,11 +148,11 @@ TEST_F(JsonAnswersTest, PoolsAndLeasesAreWholeAtAnyTime) {
   run_for(kNsPerSecond);
   run([&] { EXPECT_TRUE(manager->set_name("", "live", id).ok()); });
   EXPECT_EQ(
-      leases_json(manager->book(), "", "p"),
+      leases_json(manager->book(), anybody.list(manager->book(), "p")),
       R"({"leases":[{"id":"id-2","name":"live","pool":"p","state":"ACTIVE","quota":3,"instance":"i0",)"
       R"("address":"id-1:8000","grpc_address":"id-1:8001","created_at":"2001-09-09T01:46:44.000Z","expires_at":"2001-09-09T01:47:44.000Z",)"
       R"("models":[{"name":"a","state":"READY","reason":""},{"name":"b","state":"READY","reason":""}]}]})");
-  EXPECT_EQ(leases_json(manager->book(), "", "q"), R"({"leases":[]})");
+  EXPECT_EQ(leases_json(manager->book(), anybody.list(manager->book(), "q")), R"({"leases":[]})");
   run([&] {
     EXPECT_EQ(
         plan_json(manager->book(), manager->plan(lease(6, {"c"})).value()),
@@ -161,7 +163,8 @@ TEST_F(JsonAnswersTest, PoolsAndLeasesAreWholeAtAnyTime) {
   servers.find("p", 0)->hangs = true;
   run_for(20 * kNsPerSecond);
   EXPECT_NE(pools_json(manager->book(), "").find(R"("state":"FAILED")"), std::string::npos);
-  EXPECT_NE(leases_json(manager->book(), "", "").find(R"("state":"PENDING")"), std::string::npos);
+  EXPECT_NE(leases_json(manager->book(), anybody.list(manager->book(), "")).find(R"("state":"PENDING")"),
+            std::string::npos);
 }
 
 TEST_F(JsonAnswersTest, AFailureHasItsReasonWhateverItIs) {

@@ -34,12 +34,6 @@ std::vector<const Lease*> LeaseBook::of_pool(std::string_view pool) const {
   return leases;
 }
 
-std::vector<const Lease*> LeaseBook::of_pool_and_owner(std::string_view pool, std::string_view owner) const {
-  std::vector<const Lease*> leases = of_pool(pool);
-  std::erase_if(leases, [owner](const Lease* lease) { return lease->record.definition.owner != owner; });
-  return leases;
-}
-
 void LeaseBook::stop_watching(std::string_view id, LeaseWatcher& watcher) {
   if (const auto found = entries_.find(std::string(id)); found != entries_.end())
     found->second.watchers.erase(&watcher);

@@ -67,8 +67,6 @@ class LeaseBook {
   std::string find_key(const LeaseDefinition& definition) const;
   /// In the order in which they were created, whoever has them. \param pool  empty: of all
   std::vector<const Lease*> of_pool(std::string_view pool) const;
-  /// Those of them that the owner has.
-  std::vector<const Lease*> of_pool_and_owner(std::string_view pool, std::string_view owner) const;
   /// How many leases are not over.
   uint32_t live_count() const noexcept { return live_; }
   /// \param id  of a lease that is there

@@ -21,19 +21,23 @@
 
 namespace atl::pools {
 
-/// A caller of a tenant, which may do everything.
+/// A caller of a tenant, which may do everything, or everything with one model.
 class TenantCaller final : public Identity {
  public:
-  explicit TenantCaller(std::string tenant) : tenant_(std::move(tenant)) {}
+  /// \param model  empty: all
+  explicit TenantCaller(std::string tenant, std::string model = {})
+      : tenant_(std::move(tenant)), model_(std::move(model)) {}
   virtual ~TenantCaller() = default;
   std::string_view name() const noexcept override { return "caller"; }
   std::string_view tenant() const noexcept override { return tenant_; }
-  bool may(ApiCategory, std::string_view, std::string_view) const noexcept override { return true; }
-  bool may_all(ApiCategory, std::string_view) const noexcept override { return true; }
+  bool may(ApiCategory, std::string_view, std::string_view model) const noexcept override {
+    return model_.empty() || model.empty() || model == model_;
+  }
+  bool may_all(ApiCategory, std::string_view) const noexcept override { return model_.empty(); }
   bool holds() const noexcept override { return true; }
 
  private:
-  const std::string tenant_;
+  const std::string tenant_, model_;
 };
 
 /// The calendar may be set.

@@ -1,5 +1,6 @@
 // Calls of other plugins, as a provider in this process answers them.
 
+#include <atomic>
 #include <optional>
 #include <thread>
 
@@ -256,6 +257,45 @@ TEST_F(ContributedCallTest, AClientThatCancels) {
   EXPECT_EQ(calls(), 1);
   call.exchange->answer("three");
   EXPECT_TRUE(eventually([&] { return calls() == 0; }));
+}
+
+/// May do everything, while it holds.
+class Caller final : public Identity {
+ public:
+  ~Caller() override = default;
+  std::string_view name() const noexcept override { return "a"; }
+  std::string_view tenant() const noexcept override { return {}; }
+  bool may(ApiCategory, std::string_view, std::string_view) const noexcept override { return true; }
+  bool may_all(ApiCategory, std::string_view) const noexcept override { return true; }
+  bool holds() const noexcept override { return holds_; }
+  std::atomic<bool> holds_{true};
+};
+
+TEST_F(ContributedCallTest, AStreamHasNoMessageForWhoMayNotHaveItAnyMore) {
+  Caller caller;
+  test::FakeAccess access;
+  access.know("a", &caller);
+  host_.registry().publish<Access>("keys", access, 0, 1);
+  Provider provider{{kMethod, "x.calls"}};
+  HeldExchange held(provider);
+  start();
+  bring("other", provider);
+  Client client(channel(), kMethod, {{"authorization", "Bearer a"}});
+  client.send("");
+  GrpcExchange& exchange = held.wait();
+  EXPECT_TRUE(exchange.write("one").ok());
+  EXPECT_EQ(client.read(), "one");
+  caller.holds_ = false;
+  EXPECT_TRUE(exchange.write("two").ok()) << "identified anew, it is the same caller";
+  EXPECT_EQ(client.read(), "two");
+  access.know("a", nullptr);
+  EXPECT_EQ(exchange.write("three").code(), Code::kUnauthenticated);
+  EXPECT_EQ(client.read(), std::nullopt);
+  EXPECT_TRUE(eventually([&] { return exchange.cancellation().cancelled(); }));
+  exchange.end({});
+  EXPECT_FALSE(client.finish().ok());
+  EXPECT_TRUE(eventually([&] { return calls() == 0; }));
+  stop();
 }
 
 TEST_F(ContributedCallTest, AProviderMayEndItsExchangeWhereItHearsOfTheCancellation) {

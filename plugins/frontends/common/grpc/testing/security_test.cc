@@ -283,6 +283,27 @@ TEST_F(HeadersTest, BinaryMetadataIsForwardedOnlyAsText) {
   EXPECT_EQ(seen_["x"].size(), 20'000u);
 }
 
+class MayEverything final : public Identity {
+ public:
+  ~MayEverything() override = default;
+  std::string_view name() const noexcept override { return "a"; }
+  std::string_view tenant() const noexcept override { return {}; }
+  bool may(ApiCategory, std::string_view, std::string_view) const noexcept override { return true; }
+  bool may_all(ApiCategory, std::string_view) const noexcept override { return true; }
+  bool holds() const noexcept override { return true; }
+};
+
+TEST_F(HeadersTest, WhatACallerPresentsIsForwardedToNoModel) {
+  const MayEverything everybody;
+  test::FakeAccess access;
+  access.know("a", &everybody);
+  host_.registry().publish<Access>("keys", access, 0, 1);
+  start_forwarding("x-own|auth|cookie");
+  EXPECT_TRUE(infer_with({{"authorization", "Bearer a"}, {"x-own", "1"}, {"cookie", "a=b"}}).ok());
+  EXPECT_EQ(seen_, (std::map<std::string, std::string>{{"x-own", "1"}}));
+  stop();
+}
+
 TEST_F(HeadersTest, APatternThatCanNotBeCompiledIsRefusedAtTheStart) {
   host_.options().set_string("header_forward_pattern", "x-(");
   GrpcFrontend frontend(host_);
