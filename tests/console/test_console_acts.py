@@ -69,7 +69,8 @@ def test_models_are_loaded_and_unloaded_as_by_the_call(page, world):
     # Who thinks better of it changes nothing.
     page.find_element(By.CSS_SELECTOR, "[aria-label='Load broken']").click()
     page.find_element(By.CSS_SELECTOR, "dialog button[value=no]").click()
-    assert page.find_elements(By.CSS_SELECTOR, "dialog") == []
+    # A dialog is gone when the browser has told the page that it was closed.
+    until(page, lambda page: page.find_elements(By.CSS_SELECTOR, "dialog") == [])
 
 
 def test_log_settings_are_changed_as_by_the_call(page, world):

@@ -1,6 +1,8 @@
 """The console in a real browser: each page in both colour schemes, with names of models that mean harm."""
 
+import gzip
 import json
+import pathlib
 import re
 import signal
 import urllib.error
@@ -80,13 +82,13 @@ def test_every_page_in_both_schemes(open_browser, assert_quiet, assert_accessibl
     backgrounds = {"light": "rgba(255, 255, 255, 1)", "dark": "rgba(13, 17, 23, 1)"}
     for place, text in [("/overview", "Models by state"), ("/models", "echo"), (model_place("echo"), "INPUT0"), ("/ensembles", "chat"),
                         ("/ensemble/chat/1", "Takes"), ("/plugins", "frontends/console"), ("/waiting", "No request waits"), ("/traces", "No request is traced"), ("/sequences", "No model has had"),
-                        ("/tenants", "No tenant has"), ("/pools", "keeps no pools"), ("/lines", "standard error"), ("/timeline", "The server is up"), ("/log", "log_info"), ("/trace", "trace_level")]:
+                        ("/memory", "Code and mapped files"), ("/tenants", "No tenant has"), ("/page/none", "No plugin brings this page"), ("/lines", "standard error"), ("/timeline", "The server is up"), ("/log", "log_info"), ("/trace", "trace_level")]:
         go(page, server, place)
         wait_text(page, text)
         body = page.find_element(By.TAG_NAME, "body")
         assert body.value_of_css_property("background-color") == backgrounds[scheme]
         name = place.split("/")[1]
-        pictures(page, name if name in ("model", "ensemble") else f"any-{name}", scheme)
+        pictures(page, name if name in ("model", "ensemble", "memory") else f"any-{name}", scheme)
         if scheme == "light":  # only the palettes differ, which have a test of their own
             assert_accessible(page)
     assert assert_quiet(page, f"http://{server.http_address}") > 10
@@ -212,7 +214,7 @@ def test_where_nobody_is_known_the_page_only_reads(open_browser, assert_quiet, s
     # The calls of the V2 protocol are what they were; those of the console that act are refused.
     for path in ("check", "apply"):
         assert ask(server, f"/v2/console/manifest/{path}", method="POST", data=b"{}")[0] == 403
-    assert json.loads(ask(server, "/v2/console/caller")[2]) == {"name": "", "tenant": "", "may_act": False, "may_apply": False, "pools": False}
+    assert json.loads(ask(server, "/v2/console/caller")[2]) == {"name": "", "tenant": "", "may_act": False, "may_apply": False}
     assert not any(model["may_control"] for model in json.loads(ask(server, "/v2/console/models?limit=1000")[2])["models"])
     for path in ("overview", "models", "history", "timeline", "ensembles", "plugins", "options", "manifest", "caller"):
         assert ask(server, f"/v2/console/{path}", method="POST", data=b"{}")[0] == 405
@@ -296,11 +298,30 @@ def test_both_palettes_have_contrast():
                 assert (light + 0.05) / (dark + 0.05) >= (3 if colour == "line" else 4.5), (colour, ground)
 
 
+def test_the_memory_adds_up_to_what_is_resident(server):
+    status, _, body = ask(server, "/v2/console/memory")
+    found = json.loads(body)
+    assert status == 200 and [one["owner"] for one in found["parts"]] == ["models", "cache", "requests", "rest", "files", "shared"]
+    assert sum(one["bytes"] for one in found["parts"]) == found["resident_bytes"]
+    (resident,) = re.findall(r"VmRSS:\s+(\d+) kB", pathlib.Path(f"/proc/{server.pid}/status").read_text())
+    assert found["resident_bytes"] == pytest.approx(int(resident) * 1024, rel=0.2)
+    assert found["processes"] == []
+
+
 def test_the_whole_page_is_small(server):
     folder = ROOT / "plugins" / "frontends" / "console"
     files = [path.name for path in (*folder.glob("page/*"), *folder.glob("third_party/uplot/*.js"), *folder.glob("third_party/uplot/*.css"))]
     assert {"index.html", "app.js", "uPlot.iife.min.js"} <= set(files)
-    sizes = {name: len(ask(server, f"/console/{name}")[2].encode()) for name in files}
+
+    def sent(name):
+        request = urllib.request.Request(f"http://{server.http_address}/console/{name}", None, {"Accept-Encoding": "gzip"})
+        with urllib.request.urlopen(request, timeout=WAIT_S) as reply:
+            assert reply.headers["Content-Encoding"] == "gzip", name
+            body = reply.read()
+        assert gzip.decompress(body).decode() == ask(server, f"/console/{name}")[2]
+        return len(body)
+
+    sizes = {name: sent(name) for name in files}
     assert all(sizes.values()) and sum(sizes.values()) < 150_000, sizes
 
 

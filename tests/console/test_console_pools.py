@@ -53,10 +53,11 @@ def test_pools_and_leases(open_browser, assert_accessible, pools, pictures):
         page.find_element(By.CSS_SELECTOR, "dialog button[value=yes]").click()
         until(lambda page: page.find_element(By.ID, "said").text.endswith("done"))
 
-    page.get(f"http://{pools.server.http_address}/console/#/pools")
+    page.get(f"http://{pools.server.http_address}/console/#/page/pools")
     log_in(pools.token)
     wait_text("3 of 8")
     wait_text(lease["id"])
+    until(lambda page: [link.text for link in page.find_elements(By.CSS_SELECTOR, "#brought a[aria-current=page]")] == ["Pools"])
     text = page.find_element(By.ID, "view").text
     assert SHOWN in text and re.search(r"\b59 min \d+ s\b", text) and "identity" in text
     width = page.execute_script("return parseFloat(document.querySelector('.part').style.width)")

@@ -110,7 +110,11 @@ def test_the_call_says_what_each_model_waits_for(world):
     eventually(lambda: {name: one["pending"] for name, one in models().items()} == {"stuck": 2, "busy": 2}, WAIT_S)
     assert models()["stuck"]["waits_for"] == "resource"
     resource = {"name": SHOWN, "device": "global", "copies": 3, "in_use": 3, "waiting_instances": 1}
-    assert models()["stuck"]["scarce"] == [resource] and world.waiting()["resources"] == [resource]
+    # Counts are read once a second; what the scheduler and the admission say is of now.
+    assert models()["stuck"]["shortages"] == [{"name": SHOWN, "device": "global", "copies": 3, "in_use": 3, "kept": 0, "needed": 2}]
+    assert models()["stuck"]["queue"]["requests"] == 2 and not models()["stuck"]["may_act"]
+    eventually(lambda: models()["stuck"]["scarce"] == [resource], WAIT_S)
+    assert world.waiting()["resources"] == [resource]
     assert models()["stuck"]["needs"] == [{"name": SHOWN, "count": 2, "global": True}]
     assert models()["busy"]["waits_for"] == "instance" and models()["busy"]["instances"] == 1
     assert [(one["name"], one["waiting"]) for one in world.waiting()["tenants"]] == [("a", 1)]

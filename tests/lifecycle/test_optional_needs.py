@@ -340,7 +340,8 @@ NOT_SEEN = {("models/catalog", "atoll.fault_notes/1"), ("models/catalog", "atoll
             # When a port opens shows only at a server's start: platforms/test_port_opening.py.
             *((plugin, "atoll.startup/1") for plugin in FRONTENDS if plugin.startswith("frontends/")),
             *(("frontends/sagemaker", f"atoll.{name}/1") for name in ("model_control", "repository_paths")),
-            *(("frontends/console", f"atoll.{name}/1") for name in ("kernel_control", "listeners", "log_control", "model_control", "trace_log")),
+            *(("frontends/console", f"atoll.{name}/1") for name in ("kernel_control", "listeners", "log_control", "model_control", "model_queues",
+                                                                    "request_memory", "response_cache", "trace_log")),
             ("models/catalog", "atoll.repository_paths/1"),
             *(("frontends/openai", f"atoll.{name}/1") for name in ("model_control", "model_router", "tracing")),
             *(("frontends/tfserving", f"atoll.{name}/1") for name in ("model_router", "tracing")),

@@ -15,7 +15,7 @@ OWN = {"x-atoll-console": "1"}
 # The folder in which pictures for people are made anew; None: no picture is.
 PICTURES = os.environ.get("ATOLL_PICTURES")
 # What docs/console.md shows.
-PICTURED = ("overview", "model", "ensemble", "waiting", "traces", "tenants", "pools", "lines")
+PICTURED = ("overview", "model", "ensemble", "waiting", "traces", "tenants", "pools", "lines", "memory", "manifest", "options")
 # Names of models that mean harm.
 MARKUP = "<img src=x onerror=window.harmed=1>"
 SHELL = "it's $(touch harmed) `x`"

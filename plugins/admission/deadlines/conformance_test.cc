@@ -22,7 +22,8 @@ INSTANTIATE_TEST_SUITE_P(Deadlines, ExecutionAdmissionConformance,
                              "deadlines",
                              make_executions,
                              {unsupported("NobodyWaitsWhoNeedsNothing", "every execution needs the device"),
-                              unsupported("TwoThatAlwaysWantShareByTheirPriority", "deadlines decide")}}));
+                              unsupported("TwoThatAlwaysWantShareByTheirPriority", "deadlines decide")},
+                             true}));
 
 std::shared_ptr<RequestAdmission> make_requests(uint32_t) {
   auto made = std::make_shared<deadlines::AdmissionBench>();

@@ -90,6 +90,12 @@ class DeadlineAdmission::Instance final : public AdmittedInstance, public Runner
     });
   }
 
+  /// Of the device, which executes what is more urgent.
+  std::vector<AdmissionShortage> shortages() const noexcept override {
+    std::lock_guard lock(entry_->place.mutex);
+    return std::vector<AdmissionShortage>(state == State::kWaiting ? 1 : 0);
+  }
+
   /// Without the lock. From the last line on the instance may be gone.
   void notify_one() noexcept {
     listener_->admitted(context_);

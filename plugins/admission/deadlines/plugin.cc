@@ -55,7 +55,7 @@ ATOLL_PLUGIN(DeadlinesPlugin,
                       "models of a device by their deadlines.",
               .flags = ATOLL_PLUGIN_SINGLETON,
               .provides = {provide<ExecutionAdmission, &DeadlinesPlugin::execution_admission>().minor(
-                               ExecutionAdmission::kQueueMinor),
+                               ExecutionAdmission::kShortagesMinor),
                            provide<RequestAdmission, &DeadlinesPlugin::request_admission>(),
                            provide<MetricSource>()},
               .options = kOptions});

@@ -19,11 +19,12 @@ std::shared_ptr<ExecutionAdmission> make_limiter(admission::ResourceLimits limit
 
 INSTANTIATE_TEST_SUITE_P(
     RateLimiter, ExecutionAdmissionConformance,
-    ::testing::Values(ExecutionAdmissionProvider{"largest demand", [] { return make_limiter({}); }, {}},
+    ::testing::Values(ExecutionAdmissionProvider{"largest demand", [] { return make_limiter({}); }, {}, true},
                       ExecutionAdmissionProvider{
                           "explicit copies",
                           [] { return make_limiter(admission::ResourceLimits::parse({"R:1"}).value()); },
-                          {}}));
+                          {},
+                          true}));
 
 /// One instance that executes again and again.
 class LimitedExecutions final : public MetricSourceUnderTest, private AdmissionListener {

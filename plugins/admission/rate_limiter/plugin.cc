@@ -56,7 +56,8 @@ ATOLL_PLUGIN(RateLimiterPlugin,
               .license = "Apache-2.0",
               .help = "Lets executions run at the same time as far as their resources reach.",
               .flags = ATOLL_PLUGIN_SINGLETON,
-              .provides = {provide<ExecutionAdmission, &RateLimiterPlugin::execution_admission>(),
+              .provides = {provide<ExecutionAdmission, &RateLimiterPlugin::execution_admission>().minor(
+                               ExecutionAdmission::kShortagesMinor),
                            provide<MetricSource>(), provide<QueueMetrics>()},
               .options = kOptions,
               .check = &check_options});

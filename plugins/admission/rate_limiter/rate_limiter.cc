@@ -54,6 +54,21 @@ class RateLimiter::Instance final : public AdmittedInstance, public Contender {
     });
   }
   uint64_t turn() const noexcept override { return executions() * priority_; }
+  std::vector<AdmissionShortage> shortages() const noexcept override {
+    std::vector<AdmissionShortage> found;
+    found.reserve(claims.size() + 1);
+    std::lock_guard lock(limiter_.mutex_);
+    if (state != State::kWaiting) return found;
+    for (const Claim& claim : claims) {
+      const ResourcePool& pool = *claim.pool;
+      const uint64_t kept = pool.kept - (claim.kept ? claim.count : 0);  // for others
+      if (pool.in_use + kept + claim.count <= pool.limit) continue;
+      found.push_back({pool.name, pool.device_id == ResourcePool::kGlobal, pool.device_id, pool.limit,
+                       pool.in_use, kept, claim.count});
+    }
+    if (found.empty()) found.emplace_back();  // others are before it
+    return found;
+  }
 
   /// Under the lock, of one that has been waiting.
   void will_be_notified(int64_t now_ns) noexcept {

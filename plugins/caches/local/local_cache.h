@@ -40,6 +40,7 @@ class LocalCache final : public ResponseCache, public MetricSource, private Canc
   }
 
   CacheOutcome look_up(Request& request, CacheWaiter& waiter) noexcept override;
+  uint64_t memory_bytes() const noexcept override { return store_.used_bytes(); }
   void collect(MetricSink& sink) const noexcept override;
 
   const AnswerStore& store() const noexcept { return store_; }

@@ -22,7 +22,7 @@ std::shared_ptr<ResponseCache> make_local_cache(FakeHost& host) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Local, ResponseCacheConformance,
-                         ::testing::Values(ResponseCacheProvider{"local", make_local_cache, {}}));
+                         ::testing::Values(ResponseCacheProvider{"local", make_local_cache, {}, true}));
 
 }  // namespace
 }  // namespace atl::test

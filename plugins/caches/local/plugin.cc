@@ -39,14 +39,15 @@ class LocalCachePlugin final : public Plugin, public OptionsFollower {
 
 }  // namespace
 
-ATOLL_PLUGIN(LocalCachePlugin,
-             {.name = "caches/local",
-              .version = "1.0.0",
-              .license = "Apache-2.0",
-              .help = "Answers requests of models with response_cache from memory, if the same was "
-                      "asked before.",
-              .provides = {provide<ResponseCache, &LocalCachePlugin::cache>(),
-                           provide<MetricSource, &LocalCachePlugin::cache>(), provide<OptionsFollower>()},
-              .options = kOptions});
+ATOLL_PLUGIN(
+    LocalCachePlugin,
+    {.name = "caches/local",
+     .version = "1.0.0",
+     .license = "Apache-2.0",
+     .help = "Answers requests of models with response_cache from memory, if the same was "
+             "asked before.",
+     .provides = {provide<ResponseCache, &LocalCachePlugin::cache>().minor(ResponseCache::kMemoryMinor),
+                  provide<MetricSource, &LocalCachePlugin::cache>(), provide<OptionsFollower>()},
+     .options = kOptions});
 
 }  // namespace atl::caches

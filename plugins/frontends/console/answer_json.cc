@@ -186,7 +186,6 @@ std::string caller_json(const ServerFacts& server, const Identity* identity) {
     write_member(
         json, "may_apply",
         server.may_act && (identity == nullptr || identity->may_all(ApiCategory::kOther, kActCategory)));
-    write_member(json, "pools", server.has_pools);
   });
 }
 

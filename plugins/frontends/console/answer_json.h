@@ -30,13 +30,17 @@ inline bool may_see_all(const Identity* identity) noexcept {
   return identity == nullptr || identity->may_all(ApiCategory::kOther, kCategory);
 }
 
+/// Whether a caller may do something to this model. \param identity  as above [any]
+inline bool may_act_on(const Identity* identity, std::string_view model) noexcept {
+  return identity == nullptr || identity->may(ApiCategory::kOther, kActCategory, model);
+}
+
 /// Of the whole server, beside its models.
 struct ServerFacts {
   std::string_view version;
   ProcessStart start;
-  std::string control;     ///< ModelControl::mode(); empty: nothing loads models
-  bool may_act = false;    ///< CallerCheck::may_act() of the call
-  bool has_pools = false;  ///< whether an instance keeps pools
+  std::string control;   ///< ModelControl::mode(); empty: nothing loads models
+  bool may_act = false;  ///< CallerCheck::may_act() of the call
 };
 
 /// Which entries of the list of models are asked for.

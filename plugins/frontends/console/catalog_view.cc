@@ -16,6 +16,13 @@ void add_duration(StatisticDuration& sum, const StatisticDuration& one) noexcept
   sum.ns += one.ns;
 }
 
+ModelMemory memory_of(const ModelStatistics& one) {
+  ModelMemory found{one.name, one.version, 0, 0};
+  for (const MemoryUsage& usage : one.memory)
+    (usage.kind == MemoryKind::kGpu ? found.device_bytes : found.bytes) += usage.size_bytes;
+  return found;
+}
+
 bool comes_before(const ModelIndexEntry& a, const ModelIndexEntry& b) noexcept {
   if (const int order = a.name.compare(b.name); order != 0) return order < 0;
   return version_number(a.version) < version_number(b.version);
@@ -75,7 +82,17 @@ Status CatalogView::renew() {
   catalog_.visit_statistics([&](const ModelStatistics& one) {
     made.sums.add(one);
     if (one.pending > 0) made.pending.push_back({one.name, one.version, one.pending, one.queue});
+    if (one.memory.empty()) return;
+    ModelMemory memory = memory_of(one);
+    made.all_memory.bytes += memory.bytes;
+    made.all_memory.device_bytes += memory.device_bytes;
+    if (memory.bytes + memory.device_bytes > 0) made.memory.push_back(std::move(memory));
   });
+  made.memory_models = made.memory.size();
+  std::stable_sort(made.memory.begin(), made.memory.end(), [](const ModelMemory& a, const ModelMemory& b) {
+    return a.bytes + a.device_bytes > b.bytes + b.device_bytes;
+  });
+  made.memory.resize(std::min(made.memory.size(), CatalogLook::kMostMemory));
   std::stable_sort(made.pending.begin(), made.pending.end(),
                    [](const WaitingModel& a, const WaitingModel& b) { return a.pending > b.pending; });
   made.pending_models = made.pending.size();

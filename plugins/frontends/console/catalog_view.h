@@ -32,8 +32,17 @@ struct WaitingModel {
   StatisticDuration queue;  ///< of successful requests, since it was loaded
 };
 
+/// A version with memory of its own, as its backend says.
+struct ModelMemory {
+  std::string name;
+  int64_t version = 0;
+  uint64_t bytes = 0;         ///< of the host
+  uint64_t device_bytes = 0;  ///< of GPUs
+};
+
 struct CatalogLook {
   static constexpr size_t kMostPending = 100;
+  static constexpr size_t kMostMemory = 100;
 
   int64_t taken_ns = 0;  ///< when it was begun, by Clock::now_ns()
   int64_t wall_ms = 0;   ///< when it was begun, in milliseconds since 1970
@@ -43,6 +52,9 @@ struct CatalogLook {
   ModelSums sums;
   std::vector<WaitingModel> pending;  ///< those with the most, the most first
   uint64_t pending_models = 0;        ///< how many there are
+  std::vector<ModelMemory> memory;    ///< those with the most, the most first
+  ModelMemory all_memory;             ///< of all models, without a name
+  uint64_t memory_models = 0;         ///< how many have any
 };
 
 struct ModelName {

@@ -10,18 +10,25 @@
 #include "atoll/core/guarded.h"
 #include "atoll/core/log_control.h"
 #include "atoll/core/stop_executor.h"
-#include "atoll/pools/remote_models.h"
+#include "atoll/lib/header_values.h"
+#include "frontends/common/http/accept_item.h"
 #include "frontends/common/http/entity_tag.h"
+#include "frontends/common/http/header_name.h"
+#include "frontends/console/brought/brought_pages.h"
 #include "frontends/console/counts/sequences_json.h"
 #include "frontends/console/counts/tenants_json.h"
 #include "frontends/console/manifest/manifest_calls.h"
+#include "frontends/console/memory/memory_json.h"
 #include "frontends/console/traces/traces_json.h"
+#include "frontends/console/waits/waiting_acts.h"
 #include "frontends/console/waits/waiting_json.h"
 
 namespace atl::frontends::console {
 namespace {
 
 constexpr std::string_view kFolder = "/console/";
+/// Of files that other plugins bring.
+constexpr std::string_view kBrought = "pages/";
 constexpr std::string_view kOverview = "/v2/console/overview";
 constexpr std::string_view kModels = "/v2/console/models";
 constexpr std::string_view kHistory = "/v2/console/history";
@@ -32,17 +39,21 @@ constexpr std::string_view kTimeline = "/v2/console/timeline";
 constexpr std::string_view kTenants = "/v2/console/tenants";
 constexpr std::string_view kSequences = "/v2/console/sequences";
 constexpr std::string_view kWaiting = "/v2/console/waiting";
+constexpr std::string_view kPages = "/v2/console/pages";
+constexpr std::string_view kMemory = "/v2/console/memory";
 constexpr std::string_view kTraces = "/v2/console/traces";
 constexpr std::string_view kLog = "/v2/console/log";
 constexpr std::string_view kOptions = "/v2/console/options";
 constexpr std::string_view kManifest = "/v2/console/manifest";
 constexpr std::string_view kCheck = "/v2/console/manifest/check";
 constexpr std::string_view kApply = "/v2/console/manifest/apply";
-constexpr std::string_view kCalls[] = {kOverview, kModels, kHistory, kTimeline,  kEnsembles,
-                                       kPlugins,  kCaller, kTenants, kSequences, kWaiting,
-                                       kTraces,   kLog,    kOptions, kManifest};
+constexpr std::string_view kCancel = "/v2/console/waiting/cancel";
+constexpr std::string_view kDrain = "/v2/console/waiting/drain";
+constexpr std::string_view kCalls[] = {kOverview, kModels,   kHistory,   kTimeline, kEnsembles, kPlugins,
+                                       kCaller,   kTenants,  kSequences, kWaiting,  kTraces,    kLog,
+                                       kOptions,  kManifest, kMemory,    kPages};
 /// What is done, and asked for by POST.
-constexpr std::string_view kActs[] = {kCheck, kApply};
+constexpr std::string_view kActs[] = {kCheck, kApply, kCancel, kDrain};
 /// Looks for the history may take 1 % of a processor.
 constexpr int64_t kHistoryPause = 100;
 constexpr int64_t kShortestHistoryNs = 50 * kNsPerMs;
@@ -61,6 +72,16 @@ constexpr std::string_view kActsOnSome =
 
 bool contains(std::span<const std::string_view> all, std::string_view one) {
   return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+bool accepts_gzip(const HttpExchange& exchange) {
+  for (std::string_view value : header_values(exchange, "accept-encoding")) {
+    http::AcceptItem item;
+    while (http::next_accept_item(&value, &item)) {
+      if (is_named(item.name, "gzip") && item.weight > 0) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -142,12 +163,32 @@ void ConsoleRoutes::take(std::string_view route, HttpExchange& exchange, Pass pa
     return answer_json(exchange, 403, error_json(why));
   if (is_file) return answer_file(exchange);
   if (!callers_.admits(exchange)) return answer_json(exchange, 503, error_json(kFull));
+  if (contains(kActs, route) && !callers_.may_act(exchange))
+    return answer_json(exchange, 403, error_json(kUnknownCaller));
+  if (route == kCancel)
+    return answer_asked<CancelQuery>(exchange, std::move(pass),
+                                     [](ConsoleRoutes& self, HttpExchange& to, const CancelQuery& query) {
+                                       cancel_waiting(self.host_, to, query, self.server_.start);
+                                     });
+  if (route == kDrain)
+    return answer_asked<DrainQuery>(exchange, std::move(pass),
+                                    [](ConsoleRoutes& self, HttpExchange& to, const DrainQuery& query) {
+                                      drain_model(self.host_, to, query, self.server_.start);
+                                    });
   if (route == kPlugins) return answer_plugins(exchange);
   if (route == kOptions || route == kManifest || contains(kActs, route))
     return take_manifest(route, exchange, std::move(pass));
+  if (route == kPages) return answer_json(exchange, 200, pages_json(host_.registry(), server_.start));
   if (route == kCaller) return answer_json(exchange, 200, caller_json(facts(exchange), exchange.identity()));
   if (route == kOverview)
     return answer_later(exchange, std::move(pass), [this](HttpExchange& to) { answer_overview(to); });
+  if (route == kMemory)
+    return answer_later(exchange, std::move(pass), [this](HttpExchange& to) {
+      if (!may_see_all(to.identity())) return answer_json(to, 403, error_json(kSeesSome));
+      const Result<const CatalogLook*> look = this->look();
+      if (!look.ok()) return answer_failure(to, look.status());
+      answer_memory(host_, to, *look.value(), server_.start);
+    });
   if (route == kEnsembles)
     return answer_later(exchange, std::move(pass), [this](HttpExchange& to) { answer_ensembles(to); });
   if (route == kTenants || route == kSequences)
@@ -205,13 +246,19 @@ void ConsoleRoutes::answer_file(HttpExchange& exchange) const {
     const std::vector<HttpHeader> headers = headers_with({{"location", kFolder}});
     return exchange.answer({.status = 308, .headers = headers}, {});
   }
-  const PageFile* const file = path.starts_with(kFolder) ? files_.find(path.substr(kFolder.size())) : nullptr;
+  const std::string_view name =
+      path.starts_with(kFolder) ? path.substr(kFolder.size()) : std::string_view("?");
+  std::optional<BroughtFile> brought;
+  if (name.starts_with(kBrought)) brought = find_brought(host_.registry(), name.substr(kBrought.size()));
+  const PageFile* const file = brought ? &brought->file : files_.find(name);
   if (file == nullptr) return answer_json(exchange, 404, error_json("There is no such file."));
-  const std::vector<HttpHeader> headers =
-      headers_with({{"cache-control", "no-cache"}, {"etag", file->entity_tag}});
-  if (has_already(exchange, file->entity_tag))
-    return exchange.answer({.status = 304, .headers = headers}, {});
-  exchange.answer({.content_type = file->content_type, .headers = headers}, std::string(file->content));
+  const bool is_packed = !file->gzip.content.empty() && accepts_gzip(exchange);
+  const PageFile::Form& form = is_packed ? file->gzip : file->plain;
+  std::vector<HttpHeader> headers =
+      headers_with({{"cache-control", "no-cache"}, {"vary", "accept-encoding"}, {"etag", form.entity_tag}});
+  if (has_already(exchange, form.entity_tag)) return exchange.answer({.status = 304, .headers = headers}, {});
+  if (is_packed) headers.push_back({"content-encoding", "gzip"});
+  exchange.answer({.content_type = file->content_type, .headers = headers}, std::string(form.content));
 }
 
 Result<const CatalogLook*> ConsoleRoutes::look() {
@@ -223,7 +270,6 @@ Result<const CatalogLook*> ConsoleRoutes::look() {
 ServerFacts ConsoleRoutes::facts(const HttpExchange& exchange) const {
   ServerFacts facts = server_;
   facts.may_act = callers_.may_act(exchange);
-  facts.has_pools = instances_.has_service(RemoteModels::kInterfaceId);
   if (const auto control = control_.hold()) facts.control = control->mode();
   return facts;
 }
@@ -276,7 +322,6 @@ void ConsoleRoutes::answer_plugins(HttpExchange& exchange) const {
 void ConsoleRoutes::take_manifest(std::string_view route, HttpExchange& exchange, Pass pass) {
   const Identity* const identity = exchange.identity();
   if (contains(kActs, route)) {
-    if (!callers_.may_act(exchange)) return answer_json(exchange, 403, error_json(kUnknownCaller));
     if (identity != nullptr && !identity->may_all(ApiCategory::kOther, kActCategory))
       return answer_json(exchange, 403, error_json(kActsOnSome));
   } else if (!may_see_all(identity)) {
@@ -306,8 +351,11 @@ void ConsoleRoutes::answer_counts(HttpExchange& exchange, bool is_tenants) {
 void ConsoleRoutes::answer_waiting(HttpExchange& exchange) {
   const Result<const CatalogLook*> look = this->look();
   if (!look.ok()) return answer_failure(exchange, look.status());
-  answer_json(exchange, 200,
-              waiting_json(*look.value(), *catalog_, counts_->read(), server_.start, exchange.identity()));
+  const Result<Service<ModelQueues>> queues = host_.registry().find<ModelQueues>();
+  answer_json(
+      exchange, 200,
+      waiting_json({*look.value(), *catalog_, queues.ok() ? &*queues.value() : nullptr, counts_->read(),
+                    host_.clock().now_ns(), server_.start, exchange.identity(), callers_.may_act(exchange)}));
 }
 
 void ConsoleRoutes::answer_log(HttpExchange& exchange, const LogQuery& query) {

@@ -1,9 +1,12 @@
 #include "frontends/console/console_routes.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
+#include <span>
 
 #include "atoll/core/text.h"
+#include "atoll/frontend/console_page.h"
 #include "atoll/testing/conformance/http_routes.h"
 #include "frontends/console/testing/served_console.h"
 
@@ -41,13 +44,40 @@ TEST(ConsoleRoutes, WhoHasTheFileIsToldSo) {
             200);
 }
 
+TEST(ConsoleRoutes, FilesAreCompressedForWhoCanReadThem) {
+  ServedConsole served;
+  const auto with = [&](const char* accepted) {
+    return served.ask("/console/uPlot.iife.min.js", {{"Host", "localhost"}, {"Accept-Encoding", accepted}});
+  };
+  const ReceivedHttpReply plain = served.ask("/console/uPlot.iife.min.js");
+  EXPECT_EQ(header(plain, "content-encoding"), "");
+  EXPECT_EQ(header(plain, "vary"), "accept-encoding");
+  const ReceivedHttpReply packed = with("br, GZip");
+  EXPECT_EQ(header(packed, "content-encoding"), "gzip");
+  EXPECT_EQ(header(packed, "vary"), "accept-encoding");
+  EXPECT_EQ(packed.content_type, plain.content_type);
+  EXPECT_TRUE(packed.body.starts_with("\x1f\x8b"));
+  EXPECT_LT(packed.body.size(), plain.body.size() / 2);
+  for (const char* other : {"", "br", "gzip;q=0", "identity"})
+    EXPECT_EQ(with(other).body, plain.body) << other;
+  // A cache may keep both.
+  const std::string tag = header(packed, "etag");
+  EXPECT_NE(tag, header(plain, "etag"));
+  const auto again = [&](const char* accepted) {
+    return served.ask("/console/uPlot.iife.min.js",
+                      {{"Host", "localhost"}, {"Accept-Encoding", accepted}, {"If-None-Match", tag}});
+  };
+  EXPECT_EQ(again("gzip").status, 304);
+  EXPECT_EQ(again("br").status, 200);
+}
+
 TEST(ConsoleRoutes, ForgedHostsAndOriginsAreRefused) {
   ServedConsole served;
   for (const char* path :
        {"/console/", "/console/app.js", "/v2/console/overview", "/v2/console/models", "/v2/console/history",
         "/v2/console/timeline", "/v2/console/ensembles", "/v2/console/plugins", "/v2/console/caller",
         "/v2/console/tenants", "/v2/console/sequences", "/v2/console/waiting", "/v2/console/log",
-        "/v2/console/options", "/v2/console/manifest"}) {
+        "/v2/console/options", "/v2/console/manifest", "/v2/console/memory", "/v2/console/pages"}) {
     const ReceivedHttpReply refused = served.ask(path, {{"Host", "evil.example:8000"}});
     EXPECT_EQ(refused.status, 403) << path;
     EXPECT_NE(refused.body.find("allowed_hosts of [plugin.console]"), std::string::npos) << refused.body;
@@ -139,13 +169,100 @@ TEST(ConsoleRoutes, TheHistoryIsOfAllModelsOrOfOne) {
             served.ask("/v2/console/history?model=none&version=1", kLocal, &one).body);
 }
 
+TEST(ConsoleRoutes, WhatWaitsIsCancelledAndDrainedByWhoMay) {
+  ServedConsole served(INADDR_ANY);
+  const OneModel all("*", true), one("first", true), reader("first");
+  const auto post = [&](const std::string& call, const Identity* identity, Headers headers = kLocal) {
+    return served.ask("/v2/console/waiting/" + call, std::move(headers), identity, "{}");
+  };
+  ReceivedHttpReply reply = post("cancel?model=first&version=1", &one);
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_NE(reply.body.find(R"("cancelled":3})"), std::string::npos) << reply.body;
+  EXPECT_EQ(post("cancel?model=first&version=1&priority=2", &all).status, 200);
+  EXPECT_NE(post("drain?model=first&version=1&on=true", &one).body.find(R"("draining":true})"),
+            std::string::npos);
+  EXPECT_EQ(post("drain?model=first&version=1&on=false", &one).status, 200);
+  EXPECT_EQ(served.done(), (std::vector<std::string>{"cancel first 1 0", "cancel first 1 2", "drain first 1",
+                                                     "resume first 1"}));
+  // Who may not is told what is told of a model that there is not.
+  EXPECT_EQ(post("cancel?model=first&version=1", &reader).status, 404);
+  EXPECT_EQ(post("drain?model=other&version=1&on=true", &one).status, 404);
+  EXPECT_EQ(post("drain?model=other&version=1&on=true", &all).status, 501);
+  for (const char* wrong :
+       {"cancel", "cancel?model=first", "cancel?version=1", "cancel?model=first&version=0",
+        "cancel?model=first&version=x", "cancel?model=first&version=1&priority=-1",
+        "cancel?model=first&version=99999999999999999999", "cancel?model=first&version=1&on=true",
+        "drain?model=first&version=1", "drain?model=first&version=1&on=1", "drain?version=1&on=true"})
+    EXPECT_EQ(post(wrong, &all).status, 400) << wrong;
+  for (const char* call : {"cancel?model=first&version=1", "drain?model=first&version=1&on=true"}) {
+    EXPECT_EQ(post(call, &all, {{"Host", "evil.example"}}).status, 403);
+    EXPECT_EQ(post(call, &all, {{"Host", "localhost"}, {"Origin", "http://evil.example"}}).status, 403);
+  }
+  EXPECT_EQ(served.done().size(), 4U);
+}
+
+/// Brings two files, and one that no page may have.
+class FixedPage final : public ConsolePage {
+ public:
+  virtual ~FixedPage() = default;
+  std::string_view title() const noexcept override { return "<b>"; }
+  std::span<const ConsoleFile> files() const noexcept override { return files_; }
+
+ private:
+  const std::array<ConsoleFile, 3> files_ = {
+      {{"a.js", "export const show = 1;", "packed"}, {"b.css", "b {}", ""}, {"c.html", "<b>", ""}}};
+};
+
+TEST(ConsoleRoutes, PagesOfPluginsAreServed) {
+  ServedConsole served;
+  EXPECT_NE(served.ask("/v2/console/pages").body.find(R"("pages":[]})"), std::string::npos);
+  EXPECT_EQ(served.ask("/console/pages/mine/a.js").status, 404);
+  FixedPage page;
+  served.registry().publish<ConsolePage>("mine", page);
+  const std::string listed = served.ask("/v2/console/pages").body;
+  EXPECT_NE(listed.find(R"("pages":[{"instance":"mine","title":"<b>","script":"a.js"}]})"), std::string::npos)
+      << listed;
+  const ReceivedHttpReply script = served.ask("/console/pages/mine/a.js");
+  EXPECT_EQ(script.status, 200);
+  EXPECT_EQ(script.content_type, "text/javascript; charset=utf-8");
+  EXPECT_EQ(script.body, "export const show = 1;");
+  EXPECT_NE(header(script, "content-security-policy").find("script-src 'self'"), std::string::npos);
+  EXPECT_EQ(served.ask("/console/pages/mine/a.js", {{"Host", "localhost"}, {"Accept-Encoding", "gzip"}}).body,
+            "packed");
+  const ReceivedHttpReply style =
+      served.ask("/console/pages/mine/b.css", {{"Host", "localhost"}, {"Accept-Encoding", "gzip"}});
+  EXPECT_EQ(style.body, "b {}") << "it has no compressed form";
+  EXPECT_EQ(style.content_type, "text/css; charset=utf-8");
+  for (const char* none :
+       {"mine/c.html", "mine/none.js", "other/a.js", "mine/", "mine", "/a.js", "", "mine/../app.js"})
+    EXPECT_EQ(served.ask(cat("/console/pages/", none)).status, 404) << none;
+}
+
+TEST(ConsoleRoutes, TheMemoryIsOfTheWholeServer) {
+  ServedConsole served;
+  const std::string body = served.ask("/v2/console/memory").body;
+  EXPECT_NE(body.find(R"("owner":"rest")"), std::string::npos) << body;
+  const OneModel one("first");
+  EXPECT_EQ(served.ask("/v2/console/memory", kLocal, &one).status, 403);
+}
+
+TEST(ConsoleRoutes, WithoutIdentitiesNothingIsCancelled) {
+  ServedConsole served;
+  EXPECT_EQ(served.ask("/v2/console/waiting/cancel?model=first&version=1", kLocal, nullptr, "{}").status,
+            403);
+  EXPECT_EQ(
+      served.ask("/v2/console/waiting/drain?model=first&version=1&on=true", kLocal, nullptr, "{}").status,
+      403);
+  EXPECT_TRUE(served.done().empty());
+}
+
 TEST(ConsoleRoutes, WhoCalls) {
   ServedConsole served;
   EXPECT_EQ(served.ask("/v2/console/caller").body,
-            R"({"name":"","tenant":"","may_act":false,"may_apply":false,"pools":false})");
+            R"({"name":"","tenant":"","may_act":false,"may_apply":false})");
   const OneModel one("first");
   EXPECT_EQ(served.ask("/v2/console/caller", kLocal, &one).body,
-            R"({"name":"somebody","tenant":"","may_act":true,"may_apply":false,"pools":false})");
+            R"({"name":"somebody","tenant":"","may_act":true,"may_apply":false})");
 }
 
 TEST(ConsoleRoutes, WhatIsOfTheWholeServerIsForThoseWhoSeeAllModels) {
@@ -277,6 +394,10 @@ std::vector<HttpRoutesCase> cases() {
           get("/v2/console/log", "/v2/console/log", 200),
           get("/v2/console/options", "/v2/console/options", 200),
           get("/v2/console/manifest", "/v2/console/manifest", 200),
+          get("/v2/console/memory", "/v2/console/memory", 200),
+          get("/v2/console/pages", "/v2/console/pages", 200),
+          act("/v2/console/waiting/cancel"),
+          act("/v2/console/waiting/drain"),
           act("/v2/console/manifest/check"),
           act("/v2/console/manifest/apply")};
 }

@@ -15,9 +15,17 @@ std::string_view type_of(std::string_view name) noexcept {
 
 }  // namespace
 
+bool is_servable(std::string_view name) noexcept { return name.ends_with(".js") || name.ends_with(".css"); }
+
+PageFile page_file(const ConsoleFile& file) {
+  const auto form_of = [](std::string_view content) {
+    return PageFile::Form{content, entity_tag_of(content)};
+  };
+  return {form_of(file.content), form_of(file.gzip), type_of(file.name)};
+}
+
 PageFiles::PageFiles() {
-  for (const EmbeddedFile& file : embedded_files())
-    files_.emplace(file.name, PageFile{file.content, type_of(file.name), entity_tag_of(file.content)});
+  for (const ConsoleFile& file : embedded_files()) files_.emplace(file.name, page_file(file));
 }
 
 const PageFile* PageFiles::find(std::string_view name) const {

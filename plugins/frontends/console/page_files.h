@@ -6,21 +6,27 @@
 #include <string>
 #include <string_view>
 
+#include "atoll/frontend/console_page.h"
+
 namespace atl::frontends::console {
 
-struct EmbeddedFile {
-  std::string_view name;  ///< "app.js"
-  std::string_view content;
-};
-
-/// All of them, from a source file that the build makes of page/ and third_party/. [any]
-std::span<const EmbeddedFile> embedded_files() noexcept;
+/// The console's own files, from a source file that the build makes of page/ and third_party/. [any]
+std::span<const ConsoleFile> embedded_files() noexcept;
 
 struct PageFile {
-  std::string_view content;
+  /// One of the forms in which it is sent.
+  struct Form {
+    std::string_view content;
+    std::string entity_tag;  ///< of this content, with its quotes
+  };
+  Form plain;
+  Form gzip;  ///< empty: there is none
   std::string_view content_type;
-  std::string entity_tag;  ///< of the content, with its quotes
 };
+
+/// Whether the name is one of a script or a style. [any]
+bool is_servable(std::string_view name) noexcept;
+PageFile page_file(const ConsoleFile& file);
 
 /// The embedded files by their names; never changed. [any]
 class PageFiles {

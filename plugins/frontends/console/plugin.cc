@@ -5,7 +5,11 @@
 
 #include "atoll/core/kernel_control.h"
 #include "atoll/core/log_control.h"
+#include "atoll/frontend/console_page.h"
+#include "atoll/memory/request_memory.h"
+#include "atoll/models/model_queues.h"
 #include "atoll/request/queue_metrics.h"
+#include "atoll/request/response_cache.h"
 #include "atoll/request/trace_log.h"
 #include "frontends/console/console_routes.h"
 
@@ -59,8 +63,9 @@ ATOLL_PLUGIN(
      .help = "Serves a page for operators on the HTTP frontend's address: models, requests, latencies.",
      .provides = {provide<HttpRoutes, &Console::routes>()},
      .needs = {need<ModelCatalog>().minor(4), optional<ModelControl>(), optional<Listeners>(),
-               optional<LogControl>(), optional<KernelControl>(), optional<TraceLog>(), many<Access>(),
-               many<QueueMetrics>()},
+               optional<LogControl>(), optional<KernelControl>(), optional<TraceLog>(),
+               optional<ModelQueues>(), optional<RequestMemory>(), optional<ResponseCache>(), many<Access>(),
+               many<ConsolePage>(), many<QueueMetrics>()},
      .options = kOptions});
 
 }  // namespace atl::frontends::console

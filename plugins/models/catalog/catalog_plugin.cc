@@ -33,6 +33,7 @@ CatalogOptions read_options(const Options& options) {
 
 CatalogPlugin::CatalogPlugin(Host& host) : host_(host), catalog_(host, read_options(host.options())) {
   if (host.options().get_bool("namespacing")) namespaced_.emplace(host, catalog_);
+  queues_.emplace(catalog());
 }
 
 ModelCatalog& CatalogPlugin::catalog() noexcept {

@@ -10,6 +10,7 @@
 #include "atoll/models/repository_paths.h"
 #include "models/catalog/catalog.h"
 #include "models/catalog/namespaced_catalog.h"
+#include "models/catalog/serving/operated_queues.h"
 
 namespace atl::models {
 
@@ -24,6 +25,7 @@ class CatalogPlugin final : public Plugin, public OptionsFollower {
 
   void stop() override;
   ModelCatalog& catalog() noexcept;
+  ModelQueues& queues() noexcept { return *queues_; }
   Startup& startup() noexcept { return catalog_; }
   Catalog& core() noexcept { return catalog_; }
   bool can_follow(const Options& next) noexcept override;
@@ -54,6 +56,7 @@ class CatalogPlugin final : public Plugin, public OptionsFollower {
   DeviceInputs device_inputs_{host_};
   Catalog catalog_;
   std::optional<NamespacedCatalog> namespaced_;  ///< in front of it, if models are known by identifiers
+  std::optional<OperatedQueues> queues_;         ///< there from the beginning
   Subscription<ServiceChanged, OnService> services_changed_{OnService{catalog_}};
   Subscription<ServerStateChanged, OnServerState> server_state_changed_{OnServerState{catalog_}};
   Subscription<OptionsFollowed, OnOptions> options_followed_{OnOptions{*this}};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "atoll/core/stop_executor.h"
+#include "atoll/testing/conformance/console_page.h"
 #include "atoll/testing/conformance/grpc_calls.h"
 #include "atoll/testing/conformance/http_routes.h"
 #include "atoll/testing/conformance/launcher.h"
@@ -16,12 +17,17 @@
 #include "pools/leases/api/grpc_pool_calls.h"
 #include "pools/leases/api/http_calls.h"
 #include "pools/leases/api/messages.h"
+#include "pools/leases/console/pools_page.h"
 #include "pools/leases/servers/servers_with_folders.h"
 #include "pools/leases/testing/best_fit_placement.h"
 #include "pools/leases/testing/fake_servers.h"
 
 namespace atl::test {
 namespace {
+
+INSTANTIATE_TEST_SUITE_P(Pools, ConsolePageConformance,
+                         ::testing::Values(ConsolePageProvider{
+                             "pools", [] { return std::make_shared<pools::PoolsPage>(); }, {}}));
 
 /// The launcher that the other tests of this folder trust.
 class FakeEngine final : public LauncherUnderTest {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "pools/leases/console/pools_page.h"
 #include "pools/leases/option_table.h"
 #include "pools/leases/pool_service.h"
 
@@ -38,9 +39,11 @@ class PoolsPlugin final : public Plugin {
   PoolService& calls() noexcept { return *service_; }
   LeaseRoutes& leased_models() noexcept { return service_->leased_models(); }
   PoolMetrics& metrics() noexcept { return service_->metrics(); }
+  PoolsPage& console_page() noexcept { return console_page_; }
 
  private:
   Host& host_;
+  PoolsPage console_page_;
   std::optional<PoolService> service_;
   Service<Launcher> launcher_;
   Service<Placement> placement_;
@@ -57,7 +60,8 @@ ATOLL_PLUGIN(PoolsPlugin,
               .provides = {provide<HttpRoutes, &PoolsPlugin::calls>(),
                            provide<GrpcCalls, &PoolsPlugin::calls>(),
                            provide<RemoteModels, &PoolsPlugin::leased_models>().minor(2),
-                           provide<MetricSource, &PoolsPlugin::metrics>()},
+                           provide<MetricSource, &PoolsPlugin::metrics>(),
+                           provide<ConsolePage, &PoolsPlugin::console_page>()},
               .needs = {need<Launcher>(), need<Placement>()},
               .options = kPoolOptions,
               .check = &PluginSettings::check});

@@ -10,6 +10,10 @@ namespace atl::schedulers {
 
 inline constexpr std::string_view kStoppingText =
     "Server is stopping, scheduler for model has stopped accepting new inference requests";
+inline constexpr std::string_view kDrainingText =
+    "The server's operator drains this model: it serves what waits, and takes no new inference requests";
+inline constexpr std::string_view kCancelledByOperatorText =
+    "The server's operator has cancelled the requests that waited for this model";
 inline constexpr std::string_view kQueueFullText = "Exceeds maximum queue size";
 inline constexpr std::string_view kTimeoutExpiredText = "Request timeout expired";
 

@@ -8,6 +8,7 @@ SchedulerProviderUnderTest provider(std::string name, int64_t light_execution_ns
   SchedulerProviderUnderTest under_test;
   under_test.name = std::move(name);
   under_test.keeps_to_room = true;
+  under_test.is_operated = true;
   under_test.make = [light_execution_ns](FakeHost&) {
     schedulers::DefaultSettings settings;
     settings.dispatcher.light_execution_ns = light_execution_ns;

@@ -47,7 +47,8 @@ ATOLL_PLUGIN(DefaultSchedulerPlugin,
               .version = "1.0.0",
               .license = "Apache-2.0",
               .help = "Runs every request of a model as an execution of its own.",
-              .provides = {provide<SchedulerProvider, &DefaultSchedulerPlugin::provider>()},
+              .provides = {provide<SchedulerProvider, &DefaultSchedulerPlugin::provider>().minor(
+                  SchedulerProvider::kOperatedMinor)},
               .options = kOptions});
 
 }  // namespace atl::schedulers

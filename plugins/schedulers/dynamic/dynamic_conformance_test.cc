@@ -16,6 +16,7 @@ SchedulerProviderUnderTest provider(std::string name, std::string_view batching,
   under_test.sheds_late_requests = batching.find("latency_target") != std::string_view::npos;
   under_test.config = schedulers::config_bytes(cat("max_batch_size: 8 ", batching));
   under_test.keeps_to_room = true;
+  under_test.is_operated = true;
   under_test.make = [light_execution_ns](FakeHost& host) {
     schedulers::DynamicSettings settings;
     settings.dispatcher.light_execution_ns = light_execution_ns;

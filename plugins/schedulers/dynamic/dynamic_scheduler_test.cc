@@ -78,6 +78,49 @@ TEST(DynamicScheduler, WhatComesDuringAnExecutionIsTheNextBatch) {
   EXPECT_EQ(bench.reporter.batches(), (std::vector<uint32_t>{1, 5}));
 }
 
+TEST(DynamicScheduler, TheBatchThatFormsIsDescribed) {
+  DynamicBench bench(kDelayed);
+  const int64_t start = bench.now();
+  bench.send(2);
+  bench.host.run_for(200'000);
+  bench.send();
+  const QueueDescription found = bench.scheduler->describe_queue();
+  EXPECT_EQ(found.waits_for, QueueWait::kBatch);
+  EXPECT_EQ(found.batch_requests, 2u);
+  EXPECT_EQ(found.batch_size, 3u);
+  EXPECT_EQ(found.batch_size_max, 8u);
+  EXPECT_EQ(found.batch_goes_ns, start + 1'000'000);
+  // Without a new request it goes at once when nobody can join it, and waits again later.
+  EXPECT_TRUE(bench.scheduler->set_draining(true));
+  bench.host.run_ready();
+  EXPECT_EQ(bench.batches(), (std::vector<Ids>{{"r0", "r1"}}));
+  EXPECT_TRUE(bench.scheduler->set_draining(false));
+  bench.send();
+  bench.host.run_ready();
+  EXPECT_EQ(bench.scheduler->describe_queue().waits_for, QueueWait::kBatch);
+  EXPECT_EQ(bench.scheduler->cancel_waiting(0, 1), 1u);
+  bench.end();
+  EXPECT_EQ(bench.batches().size(), 1u);
+}
+
+TEST(DynamicScheduler, OneLevelIsCancelled) {
+  DynamicBench bench("dynamic_batching { priority_levels: 3 default_priority_level: 2 }");
+  bench.behavior.on_execute = [&](const Batch&) {
+    if (bench.requests.size() > 1) return;
+    for (uint64_t priority : {1, 2, 3, 3, 1}) {
+      TestRequest& request = bench.make();
+      request->priority = priority;
+      EXPECT_TRUE(bench.try_send(request).ok());
+    }
+    EXPECT_EQ(bench.scheduler->describe_queue().level_count, 3u);
+    EXPECT_EQ(bench.scheduler->cancel_waiting(3, 100), 2u);
+    EXPECT_EQ(bench.scheduler->describe_queue().requests, 3u);
+  };
+  bench.send();
+  bench.end();
+  EXPECT_EQ(bench.batches(), (std::vector<Ids>{{"r0"}, {"r1", "r5", "r2"}}));
+}
+
 TEST(DynamicScheduler, ABatchGoesAtAPreferredSizeAtOnce) {
   DynamicBench bench(kDelayed);
   int64_t start = bench.now();

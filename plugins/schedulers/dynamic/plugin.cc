@@ -50,7 +50,8 @@ ATOLL_PLUGIN(DynamicSchedulerPlugin,
               .version = "1.0.0",
               .license = "Apache-2.0",
               .help = "Executes requests of a model in batches, as dynamic_batching says.",
-              .provides = {provide<SchedulerProvider, &DynamicSchedulerPlugin::provider>(),
+              .provides = {provide<SchedulerProvider, &DynamicSchedulerPlugin::provider>().minor(
+                               SchedulerProvider::kOperatedMinor),
                            provide<MetricSource, &DynamicSchedulerPlugin::provider>()},
               .options = kOptions});
 

@@ -73,6 +73,40 @@ TEST(DirectScheduler, SequencesHaveRowsOfTheirOwnAndFollowEachOtherThere) {
   bench.expect_all_done();
 }
 
+/// One row that is running, and two sequences that wait for it.
+TEST(DirectScheduler, SequencesThatWaitForASlotAreDescribedAndCancelledWhole) {
+  DirectBench bench(settings(std::string(kControls), 1, 1));
+  bool first = true;
+  bench.behavior.on_execute = [&](const Batch&) {
+    if (!std::exchange(first, false)) return;
+    bench.send("A2", 1);
+    EXPECT_EQ(bench.scheduler->describe_queue().waits_for, QueueWait::kInstance) << "behind A1";
+    EXPECT_EQ(bench.scheduler->cancel_waiting(0, 10), 0u) << "its sequence executes";
+    for (const char* id : {"B1", "B2"}) bench.send(id, 2, id[1] == '1' ? kSequenceStart : kSequenceEnd);
+    bench.send("C1", 3, kSequenceStart | kSequenceEnd);
+    const QueueDescription found = bench.scheduler->describe_queue();
+    EXPECT_EQ(found.waits_for, QueueWait::kSlot);
+    EXPECT_EQ(found.requests, 4u);
+    EXPECT_EQ(found.sampled_requests, 3u);
+    EXPECT_EQ(found.sampled_bytes, 3 * sizeof(float));
+    EXPECT_EQ(bench.scheduler->cancel_waiting(0, 1), 2u) << "B ends as a whole";
+    EXPECT_EQ(bench.scheduler->describe_queue().requests, 2u);
+    EXPECT_TRUE(bench.scheduler->set_draining(true));
+  };
+  bench.send("A1", 1, kSequenceStart);
+  bench.run();
+  EXPECT_EQ(bench.timeline(0), (Timeline{"A1", "A2"}));
+  // Open sequences go on, and others do not begin.
+  EXPECT_THAT(bench.refusal("D1", 4, kSequenceStart), ::testing::HasSubstr("drains this model"));
+  bench.send("A3", 1, kSequenceEnd);
+  bench.run();
+  EXPECT_TRUE(bench.scheduler->set_draining(false));
+  bench.send("D1", 4, kSequenceStart | kSequenceEnd);
+  bench.run();
+  EXPECT_EQ(bench.timeline(0), (Timeline{"A1", "A2", "A3", "C1", "D1"}));
+  bench.expect_all_done();
+}
+
 /// What a model of two rows sees of START and READY as requests come.
 TEST(DirectScheduler, ControlsTellWhichRowsBeginAndWhichHaveARequest) {
   DirectBench bench(settings(std::string(kControls)));

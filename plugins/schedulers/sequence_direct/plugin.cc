@@ -17,7 +17,8 @@ ATOLL_PLUGIN(
      .license = "Apache-2.0",
      .help = "Executes requests of sequences, each sequence in a row of its own of the batches of an "
              "instance, as sequence_batching with direct says.",
-     .provides = {provide<SchedulerProvider, &DirectSchedulerPlugin::provider>(),
+     .provides = {provide<SchedulerProvider, &DirectSchedulerPlugin::provider>().minor(
+                      SchedulerProvider::kOperatedMinor),
                   provide<MetricSource, &DirectSchedulerPlugin::provider>(),
                   provide<QueueMetrics, &DirectSchedulerPlugin::provider>()},
      .needs = {many<Memory>()},

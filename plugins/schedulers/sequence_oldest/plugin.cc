@@ -17,7 +17,8 @@ ATOLL_PLUGIN(
      .license = "Apache-2.0",
      .help = "Executes requests of sequences, batched across sequences, as sequence_batching with oldest "
              "says.",
-     .provides = {provide<SchedulerProvider, &OldestSchedulerPlugin::provider>(),
+     .provides = {provide<SchedulerProvider, &OldestSchedulerPlugin::provider>().minor(
+                      SchedulerProvider::kOperatedMinor),
                   provide<MetricSource, &OldestSchedulerPlugin::provider>(),
                   provide<QueueMetrics, &OldestSchedulerPlugin::provider>()},
      .needs = {many<Memory>()},

@@ -1,6 +1,12 @@
 /// The suites of the small services, against providers that are right and ones that are broken on purpose.
+#include <memory>
 #include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "atoll/testing/conformance/console_page.h"
 #include "atoll/testing/conformance/log_control.h"
 #include "atoll/testing/conformance/metric_source.h"
 #include "atoll/testing/conformance/model_router.h"
@@ -13,6 +19,39 @@ Provider expected(Provider provider, const std::vector<std::string>& fails) {
   for (const std::string& check : fails) provider.exceptions.push_back(expected_failure(check, "on purpose"));
   return provider;
 }
+
+// --- pages of the console ---
+
+class OnePage final : public ConsolePage {
+ public:
+  OnePage(std::string title, std::vector<ConsoleFile> files)
+      : title_(std::move(title)), files_(std::move(files)) {}
+  virtual ~OnePage() = default;
+  std::string_view title() const noexcept override { return title_; }
+  std::span<const ConsoleFile> files() const noexcept override { return files_; }
+
+ private:
+  const std::string title_;
+  const std::vector<ConsoleFile> files_;
+};
+
+ConsolePageProvider page_of(std::string name, std::string title, std::vector<ConsoleFile> files) {
+  return {std::move(name), [title, files] { return std::make_shared<OnePage>(title, files); }, {}};
+}
+
+constexpr ConsoleFile kScript{"a.js", "export function show(view) {}", "\x1f\x8b"};
+
+INSTANTIATE_TEST_SUITE_P(
+    Pages, ConsolePageConformance,
+    ::testing::Values(page_of("right", "Mine", {kScript, {"b.css", "b {}", ""}}),
+                      expected(page_of("nameless", "", {kScript}), {"ItHasATitle"}),
+                      expected(page_of("empty", "Mine", {}), {"TheFirstFileIsAModuleThatShows"}),
+                      expected(page_of("twice", "Mine", {kScript, kScript}),
+                               {"FilesHaveNamesThatAnAddressMayHave"}),
+                      expected(page_of("folder", "Mine", {kScript, {"a/b.js", "1", ""}}),
+                               {"FilesHaveNamesThatAnAddressMayHave"}),
+                      expected(page_of("markup", "Mine", {kScript, {"b.js", "view.innerHTML = name", ""}}),
+                               {"NothingComesFromAnotherOrigin"})));
 
 // --- metrics ---
 

@@ -60,13 +60,6 @@ InstancesView InstanceList::view() const {
   return view;
 }
 
-bool InstanceList::has_service(std::string_view interface_id) const {
-  std::lock_guard lock(mutex_);
-  return std::any_of(services_.begin(), services_.end(), [&](const auto& one) {
-    return std::binary_search(one.second.begin(), one.second.end(), interface_id);
-  });
-}
-
 void InstanceList::hear(const ServerStateChanged& event) {
   std::lock_guard lock(mutex_);
   server_.generation = event.generation;

@@ -57,8 +57,6 @@ class InstanceList {
   void close() noexcept;
 
   InstancesView view() const;
-  /// Whether an instance provides the service.
-  bool has_service(std::string_view interface_id) const;
 
  private:
   template <class Event>

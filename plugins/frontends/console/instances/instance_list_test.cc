@@ -94,8 +94,6 @@ TEST(InstanceList, ServicesAreThoseOfTheOneThatServes) {
   listed.service("c/1", "http", ServiceChanged::Kind::kPublished);
   listed.service("c/1", "http", ServiceChanged::Kind::kWithdrawn);
   listed.host.run_ready();
-  EXPECT_TRUE(listed.list.has_service("b/1"));
-  EXPECT_FALSE(listed.list.has_service("c/1"));
   EXPECT_EQ(
       instances_json(listed.list.view(), {"run", 1}),
       R"({"run":"run","generation":2,"draining":false,"instances":[)"

@@ -16,19 +16,26 @@ export const name = (text) => element("bdi", {}, text);
 /** A state as a word, and in its colour. */
 export const state = (text) => element("strong", {className: `state-${text.replace(/[^A-Z]/g, "")}`}, text);
 
-/** Replaces what is inside `place`; what had the focus there has it again, if it has a `data-key`. */
+const keyed = (made, key) => {
+  made.dataset.key = key;
+  return made;
+};
+
+/** Replaces what is inside `place`; what had the focus there has it again, if it has a `data-key`, and tables stay where they were moved to. */
 export function keepFocus(place, replace) {
   const key = place.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
+  const moved = new Map([...place.querySelectorAll(".scroll")].map((one) => [one.dataset.key, one.scrollLeft]));
   replace();
+  for (const one of place.querySelectorAll(".scroll")) one.scrollLeft = moved.get(one.dataset.key) ?? 0;
   if (key !== undefined) [...place.querySelectorAll("[data-key]")].find((one) => one.dataset.key === key)?.focus();
 }
 
 /** rows: lists of texts and elements */
 export function table(caption, heads, rows) {
-  return element("div", {className: "scroll", tabIndex: 0, role: "region", "aria-label": caption},
+  return keyed(element("div", {className: "scroll", tabIndex: 0, role: "region", "aria-label": caption},
     element("table", {},
       element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", {scope: "col"}, head)))),
-      element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map((cell) => element("td", {}, cell)))))));
+      element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map((cell) => element("td", {}, cell))))))), `table ${caption}`);
 }
 
 /** Says why there is nothing to press. */
@@ -41,7 +48,7 @@ export const share = (value, most, words) => element("span", {className: "share"
 
 /** A link to the page of a version of a model. */
 export const modelLink = (model, version) =>
-  element("a", {href: `#/model/${encodeURIComponent(model)}/${encodeURIComponent(version)}`}, name(model));
+  keyed(element("a", {href: `#/model/${encodeURIComponent(model)}/${encodeURIComponent(version)}`}, name(model)), `model ${model} ${version}`);
 
 /** A list of named figures. */
 export const cards = (pairs) => element("dl", {className: "cards"},

@@ -17,6 +17,8 @@
 #include "atoll/core/file_descriptor.h"
 #include "atoll/core/kernel_control.h"
 #include "atoll/core/log_control.h"
+#include "atoll/core/text.h"
+#include "atoll/models/model_queues.h"
 #include "atoll/request/trace_log.h"
 #include "atoll/testing/fake_catalog.h"
 #include "atoll/testing/fake_host.h"
@@ -138,6 +140,25 @@ class FixedTraces final : public TraceLog {
   bool has_any = false;
 };
 
+/// Has three requests that wait for "first", and notes what is done.
+class FixedQueues final : public ModelQueues {
+ public:
+  virtual ~FixedQueues() = default;
+  Result<ModelQueue> describe(std::string_view, int64_t) noexcept override { return ModelQueue(); }
+  Result<uint64_t> cancel_waiting(std::string_view model, int64_t version, uint64_t level) noexcept override {
+    if (model != "first") return make_status(Code::kNotFound, "there is no ", model);
+    done.push_back(cat("cancel ", model, " ", version, " ", level));
+    return 3;
+  }
+  Status set_draining(std::string_view model, int64_t version, bool draining) noexcept override {
+    if (model != "first") return make_status(Code::kUnimplemented, "its scheduler cannot");
+    done.push_back(cat(draining ? "drain " : "resume ", model, " ", version));
+    return {};
+  }
+  std::vector<DrainedVersion> draining() noexcept override { return {}; }
+  std::vector<std::string> done;
+};
+
 using Headers = std::vector<std::pair<std::string, std::string>>;
 inline const Headers kLocal = {{"Host", "localhost:8000"}};
 
@@ -150,6 +171,7 @@ class ServedConsole final {
     host_.registry().publish<ModelCatalog>("models", catalog_);
     if (is_controlled) host_.registry().publish<ModelControl>("control", control_);
     host_.registry().publish<Listeners>("kernel", listener_);
+    host_.registry().publish<ModelQueues>("models", queues_);
     host_.registry().publish<LogControl>("kernel", log_);
     host_.registry().publish<KernelControl>("kernel", kernel_);
     EXPECT_TRUE(routes_.start().ok());
@@ -162,7 +184,9 @@ class ServedConsole final {
   }
   HttpRoutes& routes() { return routes_; }
   FakeModelCatalog& catalog() { return catalog_; }
+  FakeRegistry& registry() { return host_.registry(); }
   int applied() const { return kernel_.applied; }
+  const std::vector<std::string>& done() const { return queues_.done; }
   /// From here on traces are kept.
   FixedTraces& keep_traces() {
     host_.registry().publish<TraceLog>("trace", traces_);
@@ -188,6 +212,7 @@ class ServedConsole final {
  private:
   FakeHost host_{"console", FakeHost::Threads::kReal};
   FakeModelCatalog catalog_;
+  FixedQueues queues_;
   FixedControl control_;
   FixedLog log_;
   FixedKernel kernel_;

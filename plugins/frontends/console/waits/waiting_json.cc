@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -30,8 +32,76 @@ void write_resources(CheckedWriter& json, std::string_view name, const std::vect
   });
 }
 
-void write_needs(CheckedWriter& json, const WaitingModel& model, const ModelNeeds& needs,
-                 const std::vector<ResourceUse>& resources) {
+uint64_t age_ms(int64_t since_ns, int64_t now_ns) noexcept {
+  return since_ns == 0 || now_ns <= since_ns ? 0 : static_cast<uint64_t>((now_ns - since_ns) / kNsPerMs);
+}
+
+void write_queue(CheckedWriter& json, const QueueDescription& queue, int64_t now_ns) {
+  write_member(json, "requests", queue.requests);
+  write_member(json, "oldest_ms", age_ms(queue.oldest_ns, now_ns));
+  write_member(json, "input_bytes", queue.sampled_bytes);
+  write_member(json, "input_bytes_of", queue.sampled_requests);
+  write_array(json, "levels", std::span(queue.levels).first(queue.level_count),
+              [&](const WaitingLevel& level) {
+                write_object(json, [&] {
+                  write_member(json, "priority", level.level);
+                  write_member(json, "requests", level.requests);
+                  write_member(json, "oldest_ms", age_ms(level.oldest_ns, now_ns));
+                });
+              });
+  write_member(json, "draining", queue.is_draining);
+  if (queue.waits_for != QueueWait::kBatch) return;
+  write_object(json, "batch", [&] {
+    write_member(json, "requests", queue.batch_requests);
+    write_member(json, "size", queue.batch_size);
+    write_member(json, "size_max", queue.batch_size_max);
+    if (queue.batch_goes_ns != 0) write_member(json, "goes_in_ms", age_ms(now_ns, queue.batch_goes_ns));
+  });
+}
+
+void write_shortages(CheckedWriter& json, const std::vector<AdmissionShortage>& shortages) {
+  write_array(json, "shortages", shortages, [&](const AdmissionShortage& one) {
+    write_object(json, [&] {
+      write_member(json, "name", one.resource);
+      write_member(json, "device", one.global ? std::string("global") : std::to_string(one.device_id));
+      write_member(json, "copies", one.copies);
+      write_member(json, "in_use", one.in_use);
+      write_member(json, "kept", one.kept);
+      write_member(json, "needed", one.needed);
+    });
+  });
+}
+
+/// What the scheduler and the admission say.
+std::string_view what_for(const ModelQueue& found) noexcept {
+  const bool lacks = std::any_of(found.shortages.begin(), found.shortages.end(),
+                                 [](const AdmissionShortage& one) { return !one.resource.empty(); });
+  switch (found.queue.waits_for) {
+    case QueueWait::kNothing:
+      return "nothing";
+    case QueueWait::kInstance:
+      return "instance";
+    case QueueWait::kBatch:
+      return "batch";
+    case QueueWait::kRoom:
+      return "room";
+    case QueueWait::kSlot:
+      return "slot";
+    case QueueWait::kAdmission:
+      break;
+  }
+  return lacks ? "resource" : "turn";
+}
+
+/// A guess, where nobody looks into the queue.
+std::string_view probably_for(const WaitingModel& model, const ModelNeeds& needs, bool is_scarce) noexcept {
+  if (is_scarce) return "resource";
+  const bool may_fill_up =
+      needs.is_dynamic && needs.queue_delay_us > 0 && model.pending < needs.max_batch_size;
+  return may_fill_up ? "batch" : "instance";
+}
+
+void write_needs(CheckedWriter& json, const ModelNeeds& needs) {
   write_member(json, "instances", needs.instances);
   write_member(json, "max_batch_size", needs.max_batch_size);
   write_member(json, "queue_delay_us", needs.queue_delay_us);
@@ -43,14 +113,15 @@ void write_needs(CheckedWriter& json, const WaitingModel& model, const ModelNeed
       write_member(json, "global", one.is_global);
     });
   });
-  const std::vector<ResourceUse> scarce = scarce_of(resources, needs);
-  const bool may_fill_up =
-      needs.is_dynamic && needs.queue_delay_us > 0 && model.pending < needs.max_batch_size;
-  write_member(json, "waits_for", !scarce.empty() ? "resource" : may_fill_up ? "batch" : "instance");
-  write_resources(json, "scarce", scarce);
 }
 
-void write_model(CheckedWriter& json, const WaitingModel& model, ModelCatalog& catalog,
+ModelQueue queue_of(const WaitingSources& from, const WaitingModel& model) {
+  if (from.queues == nullptr) return {};
+  Result<ModelQueue> found = from.queues->describe(model.name, model.version);
+  return found.ok() ? std::move(found).value() : ModelQueue();
+}
+
+void write_model(CheckedWriter& json, const WaitingSources& from, const WaitingModel& model,
                  const std::vector<ResourceUse>& resources) {
   write_object(json, [&] {
     write_member(json, "name", model.name);
@@ -58,11 +129,37 @@ void write_model(CheckedWriter& json, const WaitingModel& model, ModelCatalog& c
     write_member(json, "pending", model.pending);
     write_member(json, "mean_queue_us",
                  model.queue.count == 0 ? 0 : model.queue.ns / model.queue.count / uint64_t{kNsPerUs});
-    const Result<ModelRef> held = catalog.acquire(model.name, model.version);
+    const Result<ModelRef> held = from.catalog.acquire(model.name, model.version);
     if (!held.ok()) return;  // it has just gone
-    if (const std::optional<ModelNeeds> needs = model_needs(held.value()->info().config); needs)
-      write_needs(json, model, *needs, resources);
+    const std::optional<ModelNeeds> needs = model_needs(held.value()->info().config);
+    if (!needs) return;
+    write_needs(json, *needs);
+    const std::vector<ResourceUse> scarce = scarce_of(resources, *needs);
+    const ModelQueue found = queue_of(from, model);
+    write_member(json, "waits_for",
+                 found.is_described ? what_for(found) : probably_for(model, *needs, !scarce.empty()));
+    write_resources(json, "scarce", scarce);
+    if (!found.is_described) return;
+    write_object(json, "queue", [&] { write_queue(json, found.queue, from.now_ns); });
+    write_shortages(json, found.shortages);
+    write_member(json, "may_act", from.may_act && may_act_on(from.identity, model.name));
   });
+}
+
+/// Those with most requests that wait, and then those that are drained and have none.
+std::vector<WaitingModel> models_of(const WaitingSources& from) {
+  std::vector<WaitingModel> models = from.look.pending;
+  const std::vector<DrainedVersion> drained =
+      from.queues == nullptr ? std::vector<DrainedVersion>() : from.queues->draining();
+  for (const DrainedVersion& one : drained) {
+    const bool is_listed = std::any_of(models.begin(), models.end(), [&](const WaitingModel& model) {
+      return model.name == one.model && model.version == one.version;
+    });
+    if (!is_listed && models.size() < 2 * CatalogLook::kMostPending)
+      models.push_back({one.model, one.version, 0, {}});
+  }
+  std::erase_if(models, [&](const WaitingModel& model) { return !may_see(from.identity, model.name); });
+  return models;
 }
 
 }  // namespace
@@ -97,35 +194,30 @@ std::vector<ResourceUse> scarce_of(const std::vector<ResourceUse>& resources, co
   return scarce;
 }
 
-std::string waiting_json(const CatalogLook& look, ModelCatalog& catalog, const CountReading& reading,
-                         const ProcessStart& start, const Identity* identity) {
-  const bool sees_all = may_see_all(identity);
-  const std::vector<ResourceUse> resources = resources_of(reading);
-  std::vector<CountedTenant> tenants = tenants_of(reading);
+std::string waiting_json(const WaitingSources& from) {
+  const bool sees_all = may_see_all(from.identity);
+  const std::vector<ResourceUse> resources = resources_of(from.reading);
+  const std::vector<WaitingModel> models = models_of(from);
+  std::vector<CountedTenant> tenants = tenants_of(from.reading);
   std::erase_if(tenants, [&](const CountedTenant& one) {
-    return one.waiting == 0 || !(sees_all || one.name == identity->tenant());
+    return one.waiting == 0 || !(sees_all || one.name == from.identity->tenant());
   });
-  std::vector<CountedSequences> sequences = sequences_of(reading, identity);
+  std::vector<CountedSequences> sequences = sequences_of(from.reading, from.identity);
   std::erase_if(sequences, [](const CountedSequences& one) { return one.backlog == 0; });
   if (sequences.size() > CatalogLook::kMostPending) sequences.resize(CatalogLook::kMostPending);
   return object_json([&](CheckedWriter& json) {
-    write_member(json, "run", start.run);
-    write_member(json, "time_ms", look.wall_ms);
+    write_member(json, "run", from.start.run);
+    write_member(json, "time_ms", from.look.wall_ms);
     if (sees_all) {
-      const RequestsNow now = catalog.requests_now();
+      const RequestsNow now = from.catalog.requests_now();
       write_member(json, "waiting", now.waiting);
       write_member(json, "running", now.running);
     }
-    uint64_t shown = 0;
-    write_key(json, "models");
-    json.StartArray();
-    for (const WaitingModel& model : look.pending) {
-      if (!may_see(identity, model.name)) continue;
-      write_model(json, model, catalog, resources);
-      ++shown;
-    }
-    json.EndArray();
-    write_member(json, "matching", sees_all ? look.pending_models : shown);
+    write_array(json, "models", models,
+                [&](const WaitingModel& model) { write_model(json, from, model, resources); });
+    const auto waiting = static_cast<uint64_t>(
+        std::count_if(models.begin(), models.end(), [](const WaitingModel& one) { return one.pending > 0; }));
+    write_member(json, "matching", sees_all ? from.look.pending_models : waiting);
     write_resources(json, "resources", sees_all ? resources : std::vector<ResourceUse>());
     write_array(json, "tenants", tenants, [&](const CountedTenant& one) { write_tenant(json, one); });
     write_array(json, "sequences", sequences,

@@ -6,6 +6,7 @@
 
 #include "atoll/frontend/access.h"
 #include "atoll/models/model.h"
+#include "atoll/models/model_queues.h"
 #include "frontends/console/catalog_view.h"
 #include "frontends/console/counts/count_reader.h"
 #include "frontends/console/process_facts.h"
@@ -26,8 +27,17 @@ std::vector<ResourceUse> resources_of(const CountReading& reading);
 /// Of the resources that the model needs, those of which too few copies are free while instances wait for them.
 std::vector<ResourceUse> scarce_of(const std::vector<ResourceUse>& resources, const ModelNeeds& needs);
 
-/// \param identity  null: everything may be seen; who sees some models sees those
-std::string waiting_json(const CatalogLook& look, ModelCatalog& catalog, const CountReading& reading,
-                         const ProcessStart& start, const Identity* identity);
+/// What is known of it, and who asks.
+struct WaitingSources {
+  const CatalogLook& look;
+  ModelCatalog& catalog;
+  ModelQueues* queues = nullptr;  ///< null: nobody looks into queues, so what it says of them is a guess
+  const CountReading& reading;
+  int64_t now_ns = 0;  ///< Clock::now_ns()
+  const ProcessStart& start;
+  const Identity* identity = nullptr;  ///< null: everything may be seen; who sees some models sees those
+  bool may_act = false;                ///< CallerCheck::may_act() of the call
+};
+std::string waiting_json(const WaitingSources& from);
 
 }  // namespace atl::frontends::console

@@ -96,8 +96,10 @@ struct World {
     return config;
   }
   std::string json(const Identity* identity = nullptr) {
-    return waiting_json(look, catalog, reading, {"run", 1}, identity);
+    const ProcessStart start{"run", 1};
+    return waiting_json({look, catalog, queues, reading, 20 * kNsPerSecond, start, identity, true});
   }
+  ModelQueues* queues = nullptr;
   test::FakeModelCatalog catalog;
   CatalogLook look;
   CountReading reading;
@@ -140,6 +142,68 @@ TEST(Waiting, EachModelSaysForWhatItWaits) {
   EXPECT_EQ(text.find("idle"), text.find("idle_ended")) << "nothing of that model waits";
   world.look.pending[1].pending = 4;
   EXPECT_NE(world.json().find(R"("waits_for":"instance")"), std::string::npos) << "a batch is full";
+}
+
+/// Says of all models the same.
+class FixedQueues final : public ModelQueues {
+ public:
+  virtual ~FixedQueues() = default;
+  Result<ModelQueue> describe(std::string_view, int64_t) noexcept override {
+    ModelQueue copy;
+    copy.is_described = true;
+    copy.queue = queue;
+    copy.shortages = shortages;
+    return copy;
+  }
+  Result<uint64_t> cancel_waiting(std::string_view, int64_t, uint64_t) noexcept override { return 0; }
+  Status set_draining(std::string_view, int64_t, bool) noexcept override { return {}; }
+  std::vector<DrainedVersion> draining() noexcept override { return {{"stuck", 1}, {"<b>", 2}}; }
+  QueueDescription queue;
+  std::vector<AdmissionShortage> shortages;
+};
+
+TEST(Waiting, WhoLooksIntoTheQueueKnows) {
+  World world;
+  FixedQueues queues;
+  world.queues = &queues;
+  queues.queue.requests = 3;
+  queues.queue.oldest_ns = 18 * kNsPerSecond;
+  queues.queue.sampled_bytes = 100;
+  queues.queue.sampled_requests = 2;
+  queues.queue.levels[0] = {2, 3, 19 * kNsPerSecond};
+  queues.queue.level_count = 1;
+  queues.queue.is_draining = true;
+  const auto waits_for = [&](QueueWait what) {
+    queues.queue.waits_for = what;
+    const std::string text = world.json();
+    const size_t begin = text.find(R"("waits_for":")") + 13;
+    return text.substr(begin, text.find('"', begin) - begin);
+  };
+  EXPECT_EQ(waits_for(QueueWait::kInstance), "instance");
+  EXPECT_EQ(waits_for(QueueWait::kRoom), "room");
+  EXPECT_EQ(waits_for(QueueWait::kSlot), "slot");
+  EXPECT_EQ(waits_for(QueueWait::kNothing), "nothing");
+  EXPECT_EQ(waits_for(QueueWait::kAdmission), "turn");
+  queues.shortages = {{"R", true, 0, 4, 3, 1, 2}};
+  EXPECT_EQ(waits_for(QueueWait::kAdmission), "resource");
+  const std::string text = world.json();
+  EXPECT_NE(
+      text.find(
+          R"("queue":{"requests":3,"oldest_ms":2000,"input_bytes":100,"input_bytes_of":2,"levels":[{"priority":2,"requests":3,"oldest_ms":1000}],"draining":true},)"
+          R"("shortages":[{"name":"R","device":"global","copies":4,"in_use":3,"kept":1,"needed":2}],"may_act":true})"),
+      std::string::npos)
+      << text;
+  EXPECT_NE(text.find(R"({"name":"<b>","version":"2","pending":0,)"), std::string::npos)
+      << "one that is drained is listed, though nothing waits: " << text;
+  queues.queue.waits_for = QueueWait::kBatch;
+  queues.queue.batch_requests = 2;
+  queues.queue.batch_size = 3;
+  queues.queue.batch_size_max = 8;
+  EXPECT_NE(world.json().find(R"("batch":{"requests":2,"size":3,"size_max":8}})"), std::string::npos);
+  queues.queue.batch_goes_ns = 20 * kNsPerSecond + 5 * kNsPerMs;
+  EXPECT_NE(world.json().find(R"("size_max":8,"goes_in_ms":5}})"), std::string::npos) << world.json();
+  const SeesOne identity;
+  EXPECT_NE(world.json(&identity).find(R"("matching":1,)"), std::string::npos);
 }
 
 TEST(Waiting, WhoSeesSomeSeesThose) {

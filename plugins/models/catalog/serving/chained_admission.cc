@@ -71,4 +71,12 @@ void ChainedAdmission::begins(uint32_t batch_size, uint64_t weight) noexcept {
   if (second_follows_) second_->begins(batch_size, weight);
 }
 
+/// It waits for one of them at a time.
+std::vector<AdmissionShortage> ChainedAdmission::shortages() const noexcept {
+  std::vector<AdmissionShortage> found;
+  if (first_ != nullptr) found = first_->shortages();
+  if (found.empty() && second_minor_ >= ExecutionAdmission::kShortagesMinor) found = second_->shortages();
+  return found;
+}
+
 }  // namespace atl::models

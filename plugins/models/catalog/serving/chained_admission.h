@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "atoll/request/execution_admission.h"
 
@@ -14,12 +15,13 @@ namespace atl::models {
 class ChainedAdmission final : public AdmittedInstance, private AdmissionListener {
  public:
   /// \param first         null: the second one decides alone; callers then need not look at its minor
-  /// \param knows_queues  the second one is of ExecutionAdmission::kQueueMinor or later
+  /// \param second_minor  of the ExecutionAdmission that the second one is of
   ChainedAdmission(std::unique_ptr<AdmittedInstance> first, std::unique_ptr<AdmittedInstance> second,
-                   bool knows_queues) noexcept
+                   uint32_t second_minor) noexcept
       : first_(std::move(first)),
         second_(std::move(second)),
-        second_follows_(knows_queues && second_->follows_queue()) {}
+        second_minor_(second_minor),
+        second_follows_(second_minor >= ExecutionAdmission::kQueueMinor && second_->follows_queue()) {}
   ~ChainedAdmission() override = default;
 
   bool holds_resources() const noexcept override {
@@ -41,6 +43,7 @@ class ChainedAdmission final : public AdmittedInstance, private AdmissionListene
   void left(uint64_t weight) noexcept override;
   ExecutionGrant grant() noexcept override;
   void begins(uint32_t batch_size, uint64_t weight) noexcept override;
+  std::vector<AdmissionShortage> shortages() const noexcept override;
 
  private:
   void admitted(void* context) noexcept override;
@@ -49,6 +52,7 @@ class ChainedAdmission final : public AdmittedInstance, private AdmissionListene
 
   const std::unique_ptr<AdmittedInstance> first_;
   const std::unique_ptr<AdmittedInstance> second_;
+  const uint32_t second_minor_;
   const bool second_follows_;
   AdmissionListener* listener_ = nullptr;
   void* context_ = nullptr;

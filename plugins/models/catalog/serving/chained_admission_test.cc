@@ -16,8 +16,8 @@ using ::testing::ElementsAre;
 class ChainedAdmissionTest : public ::testing::Test, protected AdmissionListener {
  protected:
   ChainedAdmissionTest() {
-    chained = std::make_unique<ChainedAdmission>(first.add_instance({}).value(),
-                                                 second.add_instance({}).value(), false);
+    chained = std::make_unique<ChainedAdmission>(
+        first.add_instance({}).value(), second.add_instance({}).value(), ExecutionAdmission::kShortagesMinor);
   }
   ~ChainedAdmissionTest() override {
     chained.reset();
@@ -108,6 +108,30 @@ TEST_F(ChainedAdmissionTest, InsistingPassesBoth) {
   chained->end(true);
 }
 
+TEST_F(ChainedAdmissionTest, WhatItWaitsForIsSaid) {
+  EXPECT_TRUE(chained->shortages().empty());
+  second.close(0);
+  EXPECT_FALSE(ask());
+  ASSERT_EQ(chained->shortages().size(), 1U);
+  EXPECT_EQ(chained->shortages()[0].resource, "door");
+  second.open(0);
+  EXPECT_TRUE(chained->shortages().empty());
+  chained->end(true);
+  first.close(0);
+  EXPECT_FALSE(ask());
+  EXPECT_EQ(chained->shortages().size(), 1U);
+  first.open(0);
+  chained->end(true);
+
+  // Of one that does not know.
+  test::FakeAdmission closed;
+  closed.begin_closed();
+  ChainedAdmission older(nullptr, closed.add_instance({}).value(), ExecutionAdmission::kQueueMinor);
+  EXPECT_FALSE(older.ask(*this, this, false));
+  EXPECT_TRUE(older.shortages().empty());
+  EXPECT_TRUE(older.withdraw());
+}
+
 /// Of a service that follows queues.
 struct Follower final : AdmittedInstance {
   explicit Follower(std::vector<std::string>& its_calls) : calls(its_calls) {}
@@ -133,7 +157,8 @@ struct Follower final : AdmittedInstance {
 TEST(ChainedAdmission, WhatWaitsIsToldToWhoFollowsQueues) {
   test::FakeAdmission limiter;
   std::vector<std::string> calls;
-  ChainedAdmission chained(limiter.add_instance({}).value(), std::make_unique<Follower>(calls), true);
+  ChainedAdmission chained(limiter.add_instance({}).value(), std::make_unique<Follower>(calls),
+                           ExecutionAdmission::kQueueMinor);
   EXPECT_TRUE(chained.follows_queue());
   EXPECT_TRUE(chained.holds_resources());
   chained.arrived({1, 0, 5});
@@ -144,7 +169,7 @@ TEST(ChainedAdmission, WhatWaitsIsToldToWhoFollowsQueues) {
   EXPECT_EQ(chained.grant().ends_ns, 7);
 
   calls.clear();
-  ChainedAdmission older(nullptr, std::make_unique<Follower>(calls), false);
+  ChainedAdmission older(nullptr, std::make_unique<Follower>(calls), 0);
   EXPECT_FALSE(older.follows_queue()) << "a service of minor 0 has no such functions";
   older.arrived({1, 0, 5});
   older.begins(2, 1);

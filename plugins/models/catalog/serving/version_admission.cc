@@ -12,13 +12,14 @@
 namespace atl::models {
 namespace {
 
-/// Those that decide by queues last: theirs is the last word, by what waits then.
-std::vector<ServiceInfo> plugins_of(Registry& registry) {
-  std::vector<ServiceInfo> listed = registry.list(ExecutionAdmission::kInterfaceId);
-  std::stable_partition(listed.begin(), listed.end(),
-                        [](const ServiceInfo& info) { return info.minor < ExecutionAdmission::kQueueMinor; });
-  return listed;
-}
+/// An instance's account with one of the plugins.
+struct Account {
+  std::unique_ptr<AdmittedInstance> instance;
+  uint32_t minor = 0;
+  bool follows_queue() const noexcept {
+    return minor >= ExecutionAdmission::kQueueMinor && instance->follows_queue();
+  }
+};
 
 class Waiter final : public AdmissionListener {
  public:
@@ -43,7 +44,7 @@ class Waiter final : public AdmissionListener {
 Result<VersionAdmission> VersionAdmission::create(Registry& registry, const inference::ModelConfig& config,
                                                   int64_t version) {
   VersionAdmission made;
-  for (const ServiceInfo& info : plugins_of(registry)) {
+  for (const ServiceInfo& info : registry.list(ExecutionAdmission::kInterfaceId)) {
     auto service = registry.find<ExecutionAdmission>(info.instance);
     if (!service.ok()) continue;  // it was withdrawn meanwhile
     made.services_.push_back(std::move(service).value());
@@ -58,16 +59,23 @@ Result<VersionAdmission> VersionAdmission::create(Registry& registry, const infe
 }
 
 Status VersionAdmission::add(const ExecutionDemand& demand) {
-  std::unique_ptr<AdmittedInstance> whole;
+  std::vector<Account> accounts;
   for (const Service<ExecutionAdmission>& service : services_) {
     auto instance = service->add_instance(demand);
     if (!instance.ok()) return std::move(instance).status();
-    const bool knows_queues = service.minor() >= ExecutionAdmission::kQueueMinor;
-    const bool is_only = services_.size() == 1 && knows_queues;
+    accounts.push_back({std::move(instance).value(), service.minor()});
+  }
+  // Those that decide by queues last: theirs is the last word, by what waits then.
+  std::stable_partition(accounts.begin(), accounts.end(),
+                        [](const Account& account) { return !account.follows_queue(); });
+  std::unique_ptr<AdmittedInstance> whole;
+  for (Account& account : accounts) {
+    const bool is_only = accounts.size() == 1 && account.minor >= ExecutionAdmission::kShortagesMinor;
     if (is_only) {
-      whole = std::move(instance).value();
+      whole = std::move(account.instance);
     } else {
-      whole = std::make_unique<ChainedAdmission>(std::move(whole), std::move(instance).value(), knows_queues);
+      whole =
+          std::make_unique<ChainedAdmission>(std::move(whole), std::move(account.instance), account.minor);
     }
   }
   instances_.push_back(whole.get());

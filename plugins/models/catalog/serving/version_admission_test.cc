@@ -66,9 +66,33 @@ class VersionAdmissionTest : public ::testing::Test {
     EXPECT_FALSE(bench.load_one("m").ok());
   }
 
-  test::FakeAdmission admission;  // outlives the catalog
+  test::FakeAdmission admission, second;  // outlive the catalog
   CatalogBench bench;
 };
+
+TEST_F(VersionAdmissionTest, WhoFollowsQueuesIsAskedLast) {
+  struct Listener final : AdmissionListener {
+    virtual ~Listener() = default;
+    void admitted(void*) noexcept override {}
+  } listener;
+  constexpr uint32_t kMinor = ExecutionAdmission::kShortagesMinor;
+  second.follow_queues({});
+  bench.host.registry().publish<ExecutionAdmission>("a", second, 0, kMinor);
+  bench.host.registry().publish<ExecutionAdmission>("limiter", admission, 0, kMinor);
+  bench.put("m");
+  ASSERT_EQ(bench.load_one("m").text(), "OK");
+  {
+    const ModelRef model = bench.catalog().acquire("m", 1).value();
+    AdmittedInstance& instance =
+        *static_cast<const ServedModel*>(model.get())->parts().admission.instances()[0];
+    EXPECT_TRUE(instance.follows_queue());
+    admission.close(0);
+    EXPECT_FALSE(instance.ask(listener, nullptr, false));
+    EXPECT_EQ(second.counts().asked, 0U) << "it would decide before it is known that the other one admits";
+    EXPECT_EQ(instance.shortages().size(), 1U);
+    EXPECT_TRUE(instance.withdraw());
+  }
+}
 
 TEST_F(VersionAdmissionTest, WithoutAPluginNothingIsAdded) {
   bench.put("m");
@@ -136,7 +160,6 @@ TEST_F(VersionAdmissionTest, LateNewsOfThePluginThatItHasBuildsNothing) {
 }
 
 TEST_F(VersionAdmissionTest, SeveralPluginsAreAllAsked) {
-  test::FakeAdmission second;
   publish();
   bench.put("m");
   EXPECT_EQ(bench.load_one("m").text(), "OK");

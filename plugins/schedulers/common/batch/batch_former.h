@@ -57,6 +57,10 @@ class BatchFormer {
   /// The longest part of a decision that weighs no more than `room`, for an instance that takes no more now.
   BatchDecision part_of(const BatchDecision& whole, uint32_t room) const noexcept;
 
+  /// What decide() found last, if nothing was forgotten since.
+  const BatchCandidates& collected() const noexcept { return collected_; }
+  const BatchRules& rules() const noexcept { return rules_; }
+
   /// What was collected is not the front of the queue any more: something was removed or overtaken, or the
   /// batch was taken.
   void forget() noexcept;

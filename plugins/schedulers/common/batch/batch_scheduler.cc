@@ -70,7 +70,8 @@ void BatchScheduler::run_at_once(Request& request, InstanceSlot& slot, InstanceS
 
 BatchScheduler::Admission BatchScheduler::admit(Request& request, int64_t now_ns, InstanceSlot** due) {
   // A request that is being executed may need its steps to end.
-  if (!accepting_ && (request.call_flags & kIsStep) == 0) return Admission::kStopping;
+  if (!accepting_ && (request.call_flags & kIsStep) == 0)
+    return stopped_ ? Admission::kStopping : Admission::kDraining;
   if (request.cancelled()) {
     ++taken_;
     return Admission::kNotWanted;
@@ -116,6 +117,26 @@ void BatchScheduler::fill_idle_instances(int64_t now_ns, InstanceSlot** due) {
     }
     slot->next = std::exchange(*due, slot);
   }
+}
+
+/// Nobody can join a batch any more.
+void BatchScheduler::stop_waiting_for_others(int64_t now_ns, InstanceSlot** due) {
+  accepting_ = false;
+  settings_.hold_until = 0;
+  former_.set_delay(0);
+  expire(now_ns);
+  fill_idle_instances(now_ns, due);
+}
+
+/// What the front of the queue waits for.
+QueueWait BatchScheduler::lacking() noexcept {
+  if (dispatcher_.admissions().anybody_waits()) return QueueWait::kAdmission;
+  if (dispatcher_.idle_count() != 0) return QueueWait::kBatch;
+  const uint32_t weight = queue_.front()->batch_weight();
+  const auto has_no_room = [&](const InstanceSlot& slot) {
+    return slot.has_limited_room() && slot.backend().room() < weight;
+  };
+  return std::ranges::all_of(dispatcher_.slots(), has_no_room) ? QueueWait::kRoom : QueueWait::kInstance;
 }
 
 void BatchScheduler::set_window() {
@@ -223,6 +244,8 @@ Status BatchScheduler::enqueue(Request& request) noexcept {
     }
     case Admission::kStopping:
       return unavailable_for(request, kStoppingText);
+    case Admission::kDraining:
+      return unavailable_for(request, kDrainingText);
     case Admission::kTooLate:
       return too_late_.status_for(request);
     case Admission::kQueueFull:
@@ -301,15 +324,61 @@ void BatchScheduler::stop_accepting() noexcept {
   InstanceSlot* due = nullptr;
   {
     std::lock_guard lock(mutex_);
-    accepting_ = false;
-    settings_.hold_until = 0;
-    // Nobody can join a batch any more, so none waits for others.
-    former_.set_delay(0);
-    int64_t now_ns = clock_.now_ns();
-    expire(now_ns);
-    fill_idle_instances(now_ns, &due);
+    stopped_ = true;
+    stop_waiting_for_others(clock_.now_ns(), &due);
   }
   dispatcher_.run(due, false);
+}
+
+QueueDescription BatchScheduler::describe_queue() noexcept {
+  QueueDescription found;
+  std::lock_guard lock(mutex_);
+  queue_.describe(found);
+  found.is_draining = draining_;
+  if (queue_.empty()) return found;
+  found.waits_for = lacking();
+  if (found.waits_for != QueueWait::kBatch) return found;
+  const BatchCandidates& collected = former_.collected();
+  found.batch_requests = collected.all.count;
+  found.batch_size = collected.all.size;
+  found.batch_size_max = former_.rules().size_max;
+  const int64_t delay_ns = former_.rules().delay_ns;
+  if (collected.all.count != 0 && delay_ns != 0 && collected.oldest_ns < DeadlineHeap::kNever - delay_ns)
+    found.batch_goes_ns = collected.oldest_ns + delay_ns;
+  return found;
+}
+
+uint64_t BatchScheduler::cancel_waiting(uint64_t level, uint64_t most) noexcept {
+  Inside inside = waiting_.stay();
+  std::lock_guard lock(mutex_);
+  uint64_t taken = 0;
+  for (Request* next = queue_.front_of(level); next != nullptr && taken < most;
+       next = queue_.front_of(level)) {
+    if (taken++ == 0) former_.forget();
+    queue_.remove(*next);
+    waiting_.refuse(*next, kCancelledByOperator);
+  }
+  if (taken == 0) return 0;
+  tell_left();
+  if (queue_.empty()) dispatcher_.nothing_due();
+  return taken;
+}
+
+bool BatchScheduler::set_draining(bool draining) noexcept {
+  Inside inside = waiting_.stay();
+  InstanceSlot* due = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    draining_ = draining;
+    if (draining) {
+      stop_waiting_for_others(clock_.now_ns(), &due);
+    } else if (!stopped_) {
+      accepting_ = true;
+      former_.set_delay(settings_.rules.delay_ns);
+    }
+  }
+  dispatcher_.run(due, false);
+  return true;
 }
 
 uint64_t BatchScheduler::in_flight() const noexcept {

@@ -44,9 +44,12 @@ class BatchScheduler final : public Scheduler, private BatchSource, private Wait
   Status enqueue(Request& request) noexcept override;
   void stop_accepting() noexcept override;
   uint64_t in_flight() const noexcept override;
+  QueueDescription describe_queue() noexcept override;
+  uint64_t cancel_waiting(uint64_t level, uint64_t most) noexcept override;
+  bool set_draining(bool draining) noexcept override;
 
  private:
-  enum class Admission { kTaken, kNotWanted, kStopping, kQueueFull, kTooLate };
+  enum class Admission { kTaken, kNotWanted, kStopping, kDraining, kQueueFull, kTooLate };
 
   // --- under the lock; `due`: slots that have got a batch, linked, to be run once the lock is free ---
   Admission admit(Request& request, int64_t now_ns, InstanceSlot** due);
@@ -54,6 +57,8 @@ class BatchScheduler final : public Scheduler, private BatchSource, private Wait
   BatchLoad load(int64_t now_ns) const noexcept;
   void fill_idle_instances(int64_t now_ns, InstanceSlot** due);
   bool fill(InstanceSlot& slot, int64_t now_ns);
+  void stop_waiting_for_others(int64_t now_ns, InstanceSlot** due);
+  QueueWait lacking() noexcept;
   void set_window();
   BatchDecision granted(const InstanceSlot& slot, const BatchDecision& due, int64_t* ends_ns) noexcept;
   bool in_time(const Request& request, uint32_t batch_size, int64_t ends_ns, int64_t now_ns) noexcept;
@@ -75,7 +80,9 @@ class BatchScheduler final : public Scheduler, private BatchSource, private Wait
   BatchFormer former_;
   const WaitRefusal too_late_;  // the tuner's
   uint64_t taken_ = 0;          // requests that are neither in the queue nor in the waiting room
-  bool accepting_ = true;
+  bool accepting_ = true;       // neither of these
+  bool stopped_ = false;
+  bool draining_ = false;
 
   std::unique_ptr<OrderedResponses> order_;
   WaitingRoom waiting_;

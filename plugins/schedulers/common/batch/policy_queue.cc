@@ -1,6 +1,9 @@
 #include "schedulers/common/batch/policy_queue.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "atoll/request/scheduler.h"
 
 namespace atl::schedulers {
 namespace {
@@ -68,6 +71,33 @@ Request* PolicyQueue::after(const Request& request) const noexcept {
   const Level& level = *level_of(request);
   if (level.waiting.contains(request) && !level.delayed.empty()) return level.delayed.front();
   return first_from(levels_.upper_bound(level.number));
+}
+
+Request* PolicyQueue::front_of(uint64_t number) const noexcept {
+  if (number == 0) return front();
+  const auto level = levels_.find(number);
+  if (level == levels_.end()) return nullptr;
+  Request* const first = level->second.waiting.front();
+  return first != nullptr ? first : level->second.delayed.front();
+}
+
+void PolicyQueue::describe(QueueDescription& to) const noexcept {
+  to.requests = size_;
+  for (const auto& [number, level] : levels_) {
+    if (level.size() == 0) continue;
+    if (to.level_count == QueueDescription::kLevelsMax) break;
+    WaitingLevel& one = to.levels[to.level_count++];
+    one = {number, level.size(), DeadlineHeap::kNever};
+    for (const Request* first : {level.waiting.front(), level.delayed.front()}) {
+      if (first != nullptr) one.oldest_ns = std::min(one.oldest_ns, first->times.queue_start_ns);
+    }
+    to.oldest_ns = to.level_count == 1 ? one.oldest_ns : std::min(to.oldest_ns, one.oldest_ns);
+  }
+  for (const Request* next = front(); next != nullptr && to.sampled_requests < QueueDescription::kSampleMax;
+       next = after(*next)) {
+    for (const InputTensor& input : next->inputs) to.sampled_bytes += input.size_bytes;
+    ++to.sampled_requests;
+  }
 }
 
 bool PolicyQueue::would_overtake(const Request& newcomer, const Request& waiting) const noexcept {

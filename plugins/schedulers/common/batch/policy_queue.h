@@ -9,6 +9,10 @@
 #include "schedulers/common/batch/queue_policy.h"
 #include "schedulers/common/batch/request_queue.h"
 
+namespace atl {
+struct QueueDescription;
+}
+
 namespace atl::schedulers {
 
 /// Order of service: level 1 in the order of arrival, then those of level 1 that were delayed, then level 2
@@ -39,6 +43,10 @@ class PolicyQueue {
   Request* front() const noexcept;
   /// Who is served after a request that waits here, or null.
   Request* after(const Request& request) const noexcept;
+  /// The one of a level to be served next, or null. \param number  0: of all levels
+  Request* front_of(uint64_t number) const noexcept;
+  /// Writes what waits into an empty description.
+  void describe(QueueDescription& to) const noexcept;
   /// Whether a new request of the level of `newcomer` would be served before `waiting`, which waits here.
   bool would_overtake(const Request& newcomer, const Request& waiting) const noexcept;
 

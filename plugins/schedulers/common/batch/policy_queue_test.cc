@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "atoll/request/scheduler.h"
 #include "atoll/testing/recording_sink.h"
 
 namespace atl::schedulers {
@@ -145,6 +146,53 @@ TEST_F(PolicyQueueTest, LevelsAreServedInTheirOrder) {
     ASSERT_TRUE(queue.push(make(row.id, row.priority), kStart));
   }
   EXPECT_EQ(order(queue), "becdfag") << "c and f are of the default level, 2";
+}
+
+TEST_F(PolicyQueueTest, ItIsDescribedByLevels) {
+  QueuePolicies policies;
+  policies.priority_levels = 100;
+  policies.default_priority_level = 2;
+  policies.by_level[1] = timeout(TimeoutAction::kDelay, 10);
+  PolicyQueue queue(policies);
+  const auto described = [&] {
+    QueueDescription found;
+    queue.describe(found);
+    return found;
+  };
+  EXPECT_EQ(described().requests, 0u);
+  EXPECT_EQ(described().oldest_ns, 0);
+  for (int64_t i = 0; i < 4; ++i) {
+    Request& request = make(std::string_view("abcd").substr(static_cast<size_t>(i), 1), i == 3 ? 0 : 1);
+    request.times.queue_start_ns = 100 - i;
+    request.add_input().size_bytes = 10;
+    request.add_input().size_bytes = 1;
+    ASSERT_TRUE(queue.push(request, kStart));
+  }
+  QueueDescription found = described();
+  EXPECT_EQ(found.requests, 4u);
+  EXPECT_EQ(found.sampled_requests, 4u);
+  EXPECT_EQ(found.sampled_bytes, 44u);
+  ASSERT_EQ(found.level_count, 2u);
+  EXPECT_EQ(found.levels[0].level, 1u);
+  EXPECT_EQ(found.levels[0].requests, 3u);
+  EXPECT_EQ(found.levels[0].oldest_ns, 100);
+  EXPECT_EQ(found.levels[1].level, 2u);
+  EXPECT_EQ(found.levels[1].oldest_ns, 97);
+  EXPECT_EQ(found.oldest_ns, 97);
+  EXPECT_EQ(queue.front_of(2)->id, "d");
+  EXPECT_EQ(queue.front_of(0)->id, "a");
+  EXPECT_EQ(queue.front_of(7), nullptr);
+  // Those that are served after the others wait, too.
+  EXPECT_TRUE(queue.expire(kStart + 11 * kNsPerUs, rejected_));
+  EXPECT_EQ(described().levels[0].requests, 3u);
+  EXPECT_EQ(queue.front_of(1)->id, "a");
+  // More levels and requests than it has room for.
+  for (uint64_t i = 3; i < 90; ++i) ASSERT_TRUE(queue.push(make("x", i), kStart));
+  found = described();
+  EXPECT_EQ(found.requests, 91u);
+  EXPECT_EQ(found.level_count, QueueDescription::kLevelsMax);
+  EXPECT_EQ(found.sampled_requests, QueueDescription::kSampleMax);
+  while (!queue.empty()) queue.remove(*queue.front());
 }
 
 TEST_F(PolicyQueueTest, ALevelIsFull) {

@@ -5,9 +5,29 @@
 
 #include "atoll/request/owned_sequence.h"
 #include "schedulers/common/scheduler_messages.h"
+#include "schedulers/common/sequence/describe_sequences.h"
 
 namespace atl::schedulers {
 namespace {
+
+bool waits(const Request& request) noexcept { return request.links.queue != nullptr; }
+
+/// Whether nothing is executed before more requests wait.
+bool is_held_back(const SequenceSettings& settings) noexcept {
+  return settings.hold_until != 0 || settings.hold_until_backlog != 0;
+}
+
+/// What does not fit is cut off, unless the batch has to be whole.
+bool fits_room(InstanceSlot& slot, std::vector<Sequence*>& formed, bool is_whole) noexcept {
+  const uint32_t room = slot.backend().room();
+  if (formed.size() <= room) return true;
+  if (room == 0 || is_whole) {
+    slot.wait_for_room(is_whole ? static_cast<uint32_t>(formed.size()) : 1);
+    return false;
+  }
+  formed.resize(room);
+  return true;
+}
 
 const WaitRefusal kExpiredInBacklog{FailureReason::kRejected, [](const Request&, const void*) {
                                       return unavailable(kSequenceTimeoutExpiredText);
@@ -67,7 +87,8 @@ SequenceScheduler::Admission SequenceScheduler::admit(Request& request, int64_t 
   const bool begins = settings_.iterative || (request.sequence_flags & kSequenceStart) != 0;
   // A request that is being executed may need its steps to end.
   const bool is_step = (request.call_flags & kIsStep) != 0;
-  if (begins && (ended_ || (!accepting_ && !is_step))) return Admission::kStopping;
+  if (begins && (intake_ == Intake::kEnded || (intake_ != Intake::kOpen && !is_step)))
+    return intake_ == Intake::kDraining ? Admission::kDraining : Admission::kStopping;
   if (table_.next_due_ns() <= now_ns) {
     time_passes(now_ns);
     fill_all_idle(now_ns, due);
@@ -118,7 +139,7 @@ void SequenceScheduler::wait_in_line(Request& request) {
 
 /// For tests that hold requests back until enough of them wait.
 void SequenceScheduler::release_if_enough_wait(int64_t now_ns) noexcept {
-  if (!is_held_back()) return;
+  if (!is_held_back(settings_)) return;
   const uint64_t in_backlog = table_.waiting_in_backlog();
   if (table_.waiting() - in_backlog < settings_.hold_until || in_backlog < settings_.hold_until_backlog)
     return;
@@ -128,11 +149,12 @@ void SequenceScheduler::release_if_enough_wait(int64_t now_ns) noexcept {
 
 bool SequenceScheduler::fill(InstanceSlot& slot, int64_t now_ns) {
   Instance& instance = *instances_[slot.index()];
-  if (is_held_back() || (settings_.strategy->keeps_rows() && instance.unreleased != 0)) return false;
+  if (is_held_back(settings_) || (settings_.strategy->keeps_rows() && instance.unreleased != 0)) return false;
   instance.formed.clear();
   waiting_.recheck_at(settings_.strategy->form(table_, slot.index(), now_ns, instance.formed));
   if (instance.formed.empty()) return false;
-  if (slot.has_limited_room() && !fits_room(slot, instance.formed)) return false;
+  if (slot.has_limited_room() && !fits_room(slot, instance.formed, settings_.strategy->keeps_rows()))
+    return false;
   const bool insists = std::ranges::any_of(instance.formed, [](const Sequence* sequence) {
     return sequence != nullptr && (sequence->front()->call_flags & kCallerHoldsResources) != 0;
   });
@@ -145,19 +167,6 @@ bool SequenceScheduler::fill(InstanceSlot& slot, int64_t now_ns) {
     Request& request = *instance.batch.back();
     if (order_ != nullptr && !std::exchange(entry_of(request).is_ordered, true)) order_->reserve(request);
   }
-  return true;
-}
-
-/// What does not fit is cut off, unless rows are kept.
-bool SequenceScheduler::fits_room(InstanceSlot& slot, std::vector<Sequence*>& formed) noexcept {
-  const uint32_t room = slot.backend().room();
-  const bool is_whole = settings_.strategy->keeps_rows();
-  if (formed.size() <= room) return true;
-  if (room == 0 || is_whole) {
-    slot.wait_for_room(is_whole ? static_cast<uint32_t>(formed.size()) : 1);
-    return false;
-  }
-  formed.resize(room);
   return true;
 }
 
@@ -207,8 +216,8 @@ void SequenceScheduler::settle(int64_t now_ns) noexcept {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   figures.open.store(table_.open(), kRelaxed);
   figures.slots.store(table_.slots_in_use(), kRelaxed);
-  figures.backlog.store(table_.backlog_size(), kRelaxed);
-  figures.backlog_since_ns.store(table_.backlog_size() == 0 ? 0 : table_.oldest_backlog_ns(), kRelaxed);
+  figures.backlog.store(table_.backlog().size(), kRelaxed);
+  figures.backlog_since_ns.store(table_.backlog().size() == 0 ? 0 : table_.oldest_backlog_ns(), kRelaxed);
 }
 
 void SequenceScheduler::on_cancelled(Request& request) noexcept {
@@ -246,6 +255,8 @@ Status SequenceScheduler::enqueue(Request& request) noexcept {
       return {};
     case Admission::kStopping:
       return unavailable_for(request, kStoppingText);
+    case Admission::kDraining:
+      return unavailable_for(request, kDrainingText);
     case Admission::kQueueFull:
       return unavailable_for(request, kQueueFullText);
     case Admission::kNotStarted:
@@ -392,7 +403,7 @@ Status SequenceScheduler::reschedule(Request& request) noexcept {
     --instances_[instance]->unreleased;
     table_.give_back(sequence, request, now_ns);
     ++settings_.figures->rescheduled;
-    if (ended_) {
+    if (intake_ == Intake::kEnded) {
       end_sequence(sequence, now_ns, kEndedWithVersion);
     } else {
       fill_idle(instance, now_ns, &due);
@@ -409,7 +420,7 @@ void SequenceScheduler::stop_accepting() noexcept {
   InstanceSlot* due = nullptr;
   {
     std::lock_guard lock(mutex_);
-    accepting_ = false;
+    intake_ = std::max(intake_, Intake::kStopped);
     settings_.hold_until = settings_.hold_until_backlog = 0;
     const int64_t now_ns = clock_.now_ns();
     time_passes(now_ns);
@@ -417,6 +428,41 @@ void SequenceScheduler::stop_accepting() noexcept {
     settle(now_ns);
   }
   dispatcher_.run(due, false);
+}
+
+QueueDescription SequenceScheduler::describe_queue() noexcept {
+  QueueDescription found;
+  std::lock_guard lock(mutex_);
+  describe_sequences(table_, settings_.limits.instances, found);
+  found.is_draining = intake_ == Intake::kDraining;
+  if (found.waits_for != QueueWait::kInstance) return found;
+  if (dispatcher_.admissions().anybody_waits()) {
+    found.waits_for = QueueWait::kAdmission;
+  } else if (dispatcher_.idle_count() == instances_.size()) {
+    found.waits_for = QueueWait::kBatch;
+  }
+  return found;
+}
+
+uint64_t SequenceScheduler::cancel_waiting(uint64_t level, uint64_t most) noexcept {
+  Inside inside = waiting_.stay();
+  std::lock_guard lock(mutex_);
+  const uint64_t before = table_.waiting();
+  const int64_t now_ns = clock_.now_ns();
+  while (level == 0 && before - table_.waiting() < most) {
+    Sequence* const next = first_that_waits(table_, settings_.limits.instances);
+    if (next == nullptr) break;
+    end_sequence(*next, now_ns, kCancelledByOperator);
+  }
+  settle(now_ns);
+  return before - table_.waiting();
+}
+
+bool SequenceScheduler::set_draining(bool draining) noexcept {
+  std::lock_guard lock(mutex_);
+  if (draining && intake_ == Intake::kOpen) intake_ = Intake::kDraining;
+  if (!draining && intake_ == Intake::kDraining) intake_ = Intake::kOpen;
+  return true;
 }
 
 uint64_t SequenceScheduler::in_flight() const noexcept {
@@ -437,8 +483,7 @@ bool SequenceScheduler::has_sequence(const SequenceId& id) const noexcept {
 void SequenceScheduler::end_sequences() noexcept {
   Inside inside = waiting_.stay();
   std::lock_guard lock(mutex_);
-  accepting_ = false;
-  ended_ = true;
+  intake_ = Intake::kEnded;
   const int64_t now_ns = clock_.now_ns();
   RequestQueue waiting;
   table_.end_all(now_ns, waiting);

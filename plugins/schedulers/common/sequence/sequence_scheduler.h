@@ -67,6 +67,9 @@ class SequenceScheduler final : public Scheduler,
   uint64_t open_sequences() const noexcept override;
   bool has_sequence(const SequenceId& id) const noexcept override;
   void end_sequences() noexcept override;
+  QueueDescription describe_queue() noexcept override;
+  uint64_t cancel_waiting(uint64_t level, uint64_t most) noexcept override;
+  bool set_draining(bool draining) noexcept override;
 
  private:
   /// One request from enqueue() to its end, or one row that stands for nobody.
@@ -86,24 +89,21 @@ class SequenceScheduler final : public Scheduler,
     NullRows null_rows;
     NullState null_state;  ///< of those
   };
-  enum class Admission { kTaken, kStopping, kQueueFull, kNotStarted };
+  enum class Admission { kTaken, kStopping, kDraining, kQueueFull, kNotStarted };
+  /// Whether sequences may begin; kEnded: none goes on, either. Later ones are for ever.
+  enum class Intake { kOpen, kDraining, kStopped, kEnded };
 
   static Entry& entry_of(const Request& request) noexcept {
     return *static_cast<Entry*>(request.links.scheduler_data);
   }
-  static bool waits(const Request& request) noexcept { return request.links.queue != nullptr; }
 
   // --- under the lock; `due`: slots that have got a batch, linked, to be run once the lock is free ---
   Admission admit(Request& request, int64_t now_ns, InstanceSlot** due);
   Sequence* add_to_sequence(Request& request, int64_t now_ns);
   Entry& new_entry();
   void wait_in_line(Request& request);
-  bool is_held_back() const noexcept {
-    return settings_.hold_until != 0 || settings_.hold_until_backlog != 0;
-  }
   void release_if_enough_wait(int64_t now_ns) noexcept;
   bool fill(InstanceSlot& slot, int64_t now_ns);
-  bool fits_room(InstanceSlot& slot, std::vector<Sequence*>& formed) noexcept;
   void fill_idle(uint32_t instance, int64_t now_ns, InstanceSlot** due);
   void fill_all_idle(int64_t now_ns, InstanceSlot** due);
   void end_sequence(Sequence& sequence, int64_t now_ns, const WaitRefusal& why) noexcept;
@@ -136,8 +136,7 @@ class SequenceScheduler final : public Scheduler,
   std::vector<Entry*> unused_entries_;
   uint64_t in_flight_ = 0;  // entries in use
   uint64_t next_id_ = 1;    // of an iterative sequence
-  bool accepting_ = true;
-  bool ended_ = false;  // nothing goes on, either
+  Intake intake_ = Intake::kOpen;
   bool warned_ = false;
 
   std::unique_ptr<OrderedResponses> order_;

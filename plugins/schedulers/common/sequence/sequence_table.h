@@ -151,7 +151,7 @@ class SequenceTable {
   bool is_anybodys(const SequenceId& id) const noexcept;
   uint64_t open() const noexcept { return open_; }  ///< in slots and in the backlog
   uint64_t slots_in_use() const noexcept { return open_ - backlog_.size(); }
-  uint64_t backlog_size() const noexcept { return backlog_.size(); }
+  const SequenceList& backlog() const noexcept { return backlog_; }
   /// When the first sequence of the backlog began; kNever if there is none.
   int64_t oldest_backlog_ns() const noexcept {
     return backlog_.front() == nullptr ? DeadlineHeap::kNever : backlog_.front()->start_ns_;

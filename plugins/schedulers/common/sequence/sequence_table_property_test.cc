@@ -274,7 +274,7 @@ class Comparison {
     }
     EXPECT_EQ(table_.waiting(), waiting);
     EXPECT_EQ(table_.slots_in_use(), with_slot);
-    EXPECT_EQ(table_.backlog_size(), plain_.all.size() - with_slot);
+    EXPECT_EQ(table_.backlog().size(), plain_.all.size() - with_slot);
     EXPECT_EQ(table_.next_due_ns(), due_ns);
     for (uint32_t instance = 0; instance < limits_.instances; ++instance) compare_ready(instance);
   }

@@ -180,11 +180,11 @@ TEST_F(SequenceTableTest, TheBacklogMovesIntoTheSlotThatIsGivenBack) {
   add(3, kSequenceStart);
   add(2, 0);
   EXPECT_FALSE(second->has_slot());
-  EXPECT_EQ(table_->backlog_size(), 2u);
+  EXPECT_EQ(table_->backlog().size(), 2u);
   run(1, kSequenceEnd);
   EXPECT_TRUE(second->has_slot());
   EXPECT_EQ(ready(0), Ids{2});
-  EXPECT_EQ(table_->backlog_size(), 1u);
+  EXPECT_EQ(table_->backlog().size(), 1u);
 }
 
 TEST_F(SequenceTableTest, AnIdThatHasEndedMayBeginAgainWhileItsEndWaits) {
@@ -230,7 +230,7 @@ TEST_F(SequenceTableTest, ATimeoutInTheBacklogEndsTheWholeSequence) {
   EXPECT_EQ(expired.pop_front(), &requests_[2]);
   EXPECT_TRUE(expired.empty());
   EXPECT_EQ(add(2, 0), nullptr);
-  EXPECT_EQ(table_->backlog_size(), 1u);
+  EXPECT_EQ(table_->backlog().size(), 1u);
 }
 
 TEST_F(SequenceTableTest, WhoGotASlotHasNoTimeout) {

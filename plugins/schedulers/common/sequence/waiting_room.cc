@@ -11,6 +11,10 @@ const WaitRefusal kCancelledInQueue{FailureReason::kCanceled,
 const WaitRefusal kExpiredInQueue{
     FailureReason::kRejected, [](const Request&, const void*) { return unavailable(kTimeoutExpiredText); }};
 
+const WaitRefusal kCancelledByOperator{FailureReason::kCanceled, [](const Request& request, const void*) {
+                                         return unavailable_for(request, kCancelledByOperatorText);
+                                       }};
+
 void WaitingRoom::refuse(Request& request, const WaitRefusal& why) noexcept {
   request.links.scheduler_data = const_cast<WaitRefusal*>(&why);
   refused_.push_back(request);

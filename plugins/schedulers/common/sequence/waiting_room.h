@@ -29,6 +29,7 @@ struct WaitRefusal {
 
 extern const WaitRefusal kCancelledInQueue;  ///< or the deadline of its client has passed
 extern const WaitRefusal kExpiredInQueue;    ///< the timeout of its queue policy has run out
+extern const WaitRefusal kCancelledByOperator;
 
 /// The scheduler, as the room sees it. recheck() is also called when nothing is due.
 class WaitingListener : public RecheckListener {

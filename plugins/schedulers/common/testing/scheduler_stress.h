@@ -69,7 +69,8 @@ struct StressBench {
   std::unique_ptr<Scheduler> scheduler;
 };
 
-/// Three threads enqueue, one cancels, one stops: every request ends once.
+/// Three threads enqueue, one cancels, one stops, and one does what those who operate the server may do: every request ends
+/// once.
 inline void enqueue_cancel_and_stop(uint64_t seed, StressBench& bench,
                                     const std::function<void(Request&, size_t)>& prepare = {}) {
   constexpr size_t kProducers = 3, kEach = 200;
@@ -93,6 +94,16 @@ inline void enqueue_cancel_and_stop(uint64_t seed, StressBench& bench,
   others.emplace_back([&] {  // before, while and after they are enqueued
     test::Random random(seed);
     for (size_t i = 0; i < requests.size(); ++i) requests[random.below(requests.size())]->cancel();
+  });
+  others.emplace_back([&] {
+    test::Random random(seed + 1);
+    while (enqueued < requests.size()) {
+      (void)scheduler.describe_queue();
+      (void)scheduler.cancel_waiting(random.below(3), random.below(4));
+      if (!random.chance(2)) continue;
+      (void)scheduler.set_draining(true);
+      (void)scheduler.set_draining(false);
+    }
   });
   others.emplace_back([&] {
     while (enqueued < requests.size() * 9 / 10) std::this_thread::yield();

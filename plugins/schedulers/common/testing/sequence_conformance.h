@@ -23,7 +23,7 @@ SchedulerProviderUnderTest sequence_provider(std::string name, std::string_view 
   under_test.max_batch_size = max_batch_size;
   under_test.config = schedulers::config_bytes(
       cat("max_batch_size: ", max_batch_size, " sequence_batching { ", batching, " }"));
-  under_test.binds_to_instances = under_test.keeps_to_room = true;
+  under_test.binds_to_instances = under_test.keeps_to_room = under_test.is_operated = true;
   under_test.exceptions = {unsupported("WithoutAQueuePolicyATimeoutMeansNothing",
                                        "a sequence in the backlog has the shortest timeout of its requests")};
   under_test.make = [light_execution_ns](FakeHost& host) {

@@ -1,5 +1,5 @@
 /// Admission of executions: which model instances may execute at the same time, over all models. Service
-/// "atoll.execution_admission/1", minor 1, provided by admission/rate_limiter, which serves the `rate_limiter`
+/// "atoll.execution_admission/1", minor 2, provided by admission/rate_limiter, which serves the `rate_limiter`
 /// settings of a configuration's instance groups, and by admission/deadlines; a server may have none. Where
 /// there are several, an execution is admitted when all of them have admitted it.
 ///
@@ -81,6 +81,17 @@ struct ExecutionGrant {
   int64_t ends_ns = 0;
 };
 
+/// Something that an instance which waits is not admitted for. Since minor 2.
+struct AdmissionShortage {
+  /// ExecutionResource::name; empty: there is enough of everything, and others are to execute before
+  std::string resource;
+  /// Whose copies they are: of the whole server, or of the device.
+  bool global = false;
+  int32_t device_id = 0;
+  /// Copies that there are, that executions hold, that are kept for others who wait, and that this instance needs.
+  uint64_t copies = 0, in_use = 0, kept = 0, needed = 0;
+};
+
 /// Called when an instance that waits is admitted.
 class AdmissionListener {
  public:
@@ -96,7 +107,7 @@ class AdmissionListener {
 
 /// One instance's account with the admission. At any moment the instance holds nothing, waits, or is admitted
 /// (for one execution at a time). Functions may be called from any thread [any], but one at a time for one
-/// instance; withdraw(), insist() and turn() may be called beside the others.
+/// instance; withdraw(), insist(), turn() and shortages() may be called beside the others.
 ///
 /// The destructor gives back what the instance holds. It must not be called while the instance waits:
 /// withdraw() first.
@@ -143,6 +154,11 @@ class AdmittedInstance {
   /// The admitted execution begins, with a batch of that size; end() or ask_again() says when it has ended. A
   /// batch that nobody announced is one of unknown size. \param weight  as of left()
   virtual void begins(uint32_t /*batch_size*/, uint64_t /*weight*/) noexcept {}
+
+  // --- since minor 2 ---
+  /// Why this instance waits; empty: it does not. For those who operate the server. May be called beside all other
+  /// functions, and holds others up no longer than these do. [any]
+  virtual std::vector<AdmissionShortage> shortages() const noexcept { return {}; }
 };
 
 /// Service "atoll.execution_admission/1".
@@ -151,6 +167,8 @@ class ExecutionAdmission {
   static constexpr std::string_view kInterfaceId = "atoll.execution_admission/1";
   /// From this minor on the instances have follows_queue() and what belongs to it.
   static constexpr uint32_t kQueueMinor = 1;
+  /// From this minor on they have shortages().
+  static constexpr uint32_t kShortagesMinor = 2;
 
   /// Adds an instance; never null. The result has to be destroyed before the service is let go. [worker]
   /// Errors: INVALID_ARGUMENT the demand can never be met (it names more copies than the server's options

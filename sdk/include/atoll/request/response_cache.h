@@ -1,4 +1,4 @@
-/// Answers that were given before. Service "atoll.response_cache/1", provided by caches/local, caches/redis
+/// Answers that were given before. Service "atoll.response_cache/1", minor 1, provided by caches/local, caches/redis
 /// and caches/triton; models are served without one, too.
 ///
 /// The model catalog asks the provider of the highest rank, before admission, for each valid request of a
@@ -60,12 +60,19 @@ class CacheWaiter {
 class ResponseCache {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.response_cache/1";
+  /// From this minor on it has memory_bytes().
+  static constexpr uint32_t kMemoryMinor = 1;
 
   /// Looks for the answer of a request. Must not block, and never fails: a provider that cannot look reports
   /// a miss. If the outcome is kWaits the request belongs to the provider, which may use its arena and
   /// `links`, until it is answered or resumed. [request]
   /// \param waiter  lives as long as the request
   virtual CacheOutcome look_up(Request& request, CacheWaiter& waiter) noexcept = 0;
+
+  // --- since minor 1 ---
+  /// Bytes of the server's memory that the answers take which it keeps, with what it takes to find them; 0: they are kept
+  /// elsewhere, or it is not known. [any]
+  virtual uint64_t memory_bytes() const noexcept { return 0; }
 
  protected:
   ~ResponseCache() = default;

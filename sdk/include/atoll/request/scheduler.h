@@ -1,5 +1,5 @@
-/// Schedulers turn requests into batches for model instances. Service "atoll.scheduler/1". A provider makes
-/// one Scheduler for each loaded model version. docs/guide-scheduler.md builds one from nothing.
+/// Schedulers turn requests into batches for model instances. Service "atoll.scheduler/1", minor 1. A provider
+/// makes one Scheduler for each loaded model version. docs/guide-scheduler.md builds one from nothing.
 ///
 /// The smallest right scheduler executes each request by itself; its heart is
 ///
@@ -47,6 +47,7 @@
 ///   backend reports the time from then to the execution as queueing.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -97,6 +98,51 @@ struct SchedulerContext {
   std::span<Model* const> members;
 };
 
+/// What the request that is to be executed next waits for.
+enum class QueueWait : uint32_t {
+  kNothing,    ///< no request waits
+  kInstance,   ///< an instance that is free: all of them execute
+  kBatch,      ///< more requests, for a fuller batch: an instance is free
+  kAdmission,  ///< the admission of an execution: AdmittedInstance::shortages() says why
+  kRoom,       ///< room in an instance, which still answers what it was given before
+  kSlot,       ///< a slot for its sequence: others have all of them
+};
+
+/// The requests of one priority level that wait.
+struct WaitingLevel {
+  uint64_t level = 0;  ///< from 1, which is served first; 0: the queue has no levels
+  uint64_t requests = 0;
+  /// RequestTimes::queue_start_ns of the one that was queued first. Of requests that a queue policy has moved behind the others
+  /// the first one that was moved counts.
+  int64_t oldest_ns = 0;
+};
+
+/// What waits for a model version at a moment. Since minor 1. It has room for all that it says, so a scheduler allocates nothing
+/// while it writes one under its lock.
+struct QueueDescription {
+  static constexpr size_t kLevelsMax = 16;
+  /// Of so many requests, at most, the inputs are added up.
+  static constexpr uint64_t kSampleMax = 64;
+
+  uint64_t requests = 0;
+  /// The least of WaitingLevel::oldest_ns; 0: none waits, or all of them behind a request of their own sequence that executes.
+  int64_t oldest_ns = 0;
+  /// Bytes of the inputs of those requests that are served first, and how many requests these are.
+  uint64_t sampled_bytes = 0, sampled_requests = 0;
+  /// Levels in which requests wait, ascending. If there are more than have room, the requests of the others count in
+  /// `requests` alone.
+  std::array<WaitingLevel, kLevelsMax> levels{};
+  uint32_t level_count = 0;
+
+  QueueWait waits_for = QueueWait::kNothing;
+  /// With kBatch: requests of the batch that forms, the sum of their weights, and the largest sum that there may be.
+  uint64_t batch_requests = 0, batch_size = 0, batch_size_max = 0;
+  /// With kBatch: when it goes at the latest; 0: that is not known.
+  int64_t batch_goes_ns = 0;
+  /// set_draining() was called last with true.
+  bool is_draining = false;
+};
+
 /// The queue of one model version. Functions are called by many threads at once and must not block [request],
 /// unless said otherwise. The destructor joins the scheduler's threads; it is called only while in_flight()
 /// is 0.
@@ -126,6 +172,25 @@ class Scheduler {
   /// Ends all sequences: their time is over. Requests of theirs that wait are answered UNAVAILABLE, and
   /// nothing new is taken. [any]
   virtual void end_sequences() noexcept {}
+
+  // --- since minor 1, for those who operate the server ---
+
+  /// What waits, and for what. A request takes no lock for it that it would not take without it. It is held up while the
+  /// description is made, which is a bounded number of steps: QueueDescription::kSampleMax requests are looked
+  /// at and as many levels, however long the queue is. [any]
+  virtual QueueDescription describe_queue() noexcept { return {}; }
+  /// Takes requests that wait out of the queue and answers them UNAVAILABLE, with a text that names the server's operator, on
+  /// another thread (FailureReason::kCanceled). It is not CANCELLED, which is what clients do themselves. A sequence ends when one
+  /// of its requests is taken out, with all others that wait; those that wait behind a request of their sequence that executes
+  /// are left alone. [any]
+  /// \param level  WaitingLevel::level; 0: all levels
+  /// \param most  how many are taken out by this call; a sequence that has more goes as a whole. Other requests are held up meanwhile, so ask for a few hundred at a time
+  /// \returns how many were taken out
+  virtual uint64_t cancel_waiting(uint64_t /*level*/, uint64_t /*most*/) noexcept { return 0; }
+  /// With true: takes no new requests, as after stop_accepting() but with a text that says so, until it is called with false.
+  /// What is queued is served, and does not wait for fuller batches. [any]
+  /// \returns false: this scheduler cannot
+  virtual bool set_draining(bool /*draining*/) noexcept { return false; }
 };
 
 /// The priority levels of a queue: from 1, which is served first, to `count`.
@@ -195,6 +260,8 @@ constexpr uint32_t fitness_of_kind(std::string_view kind, std::string_view deman
 class SchedulerProvider {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.scheduler/1";
+  /// From this minor on its schedulers have describe_queue() and what follows it.
+  static constexpr uint32_t kOperatedMinor = 1;
 
   /// What kind of scheduler it is, for texts of errors and for serves(): one of kSchedulerKinds, or a word of
   /// its own ("lifo"). Constant. [any]

@@ -163,6 +163,13 @@ class FakeAdmission final : public ExecutionAdmission {
     void begins(uint32_t size, uint64_t weight) noexcept override {
       note(cat("begins ", size, ", ", weight, " wait"));
     }
+    /// One copy of the resource "door", which is in use.
+    std::vector<AdmissionShortage> shortages() const noexcept override {
+      std::vector<AdmissionShortage> found;
+      std::scoped_lock lock(owner_.mutex_);
+      if (door_.waits) found.push_back({"door", true, 0, 1, 1, 0, 1});
+      return found;
+    }
 
    private:
     void note(std::string what) noexcept {

@@ -16,7 +16,8 @@
 
 namespace atl::test {
 
-/// Requests are served in the order they came. [any]
+/// Requests are served in the order they came. Its schedulers have what SchedulerProvider::kOperatedMinor adds: publish it with
+/// that minor where they are to be asked. [any]
 class FakeSchedulerProvider final : public SchedulerProvider {
  public:
   explicit FakeSchedulerProvider(std::string kind = "default") : kind_(std::move(kind)) {}
@@ -52,6 +53,8 @@ class FakeSchedulerProvider final : public SchedulerProvider {
 
   std::atomic<bool> hold{false};          ///< requests wait for run_held()
   std::atomic<uint32_t> fail_creates{0};  ///< the next so many creates fail
+  std::atomic<bool> can_drain{true};
+  std::atomic<QueueWait> waits_for{QueueWait::kInstance};  ///< what the schedulers say
 
  private:
   class FakeScheduler final : public Scheduler {
@@ -83,6 +86,32 @@ class FakeSchedulerProvider final : public SchedulerProvider {
       stopped_ = true;
     }
     uint64_t in_flight() const noexcept override { return in_flight_; }
+    QueueDescription describe_queue() noexcept override {
+      QueueDescription found;
+      std::lock_guard lock(mutex_);
+      found.requests = queue_.size();
+      found.is_draining = draining_;
+      if (!queue_.empty()) found.waits_for = provider_.waits_for;
+      return found;
+    }
+    uint64_t cancel_waiting(uint64_t, uint64_t most) noexcept override {
+      uint64_t taken = 0;
+      for (; taken < most; ++taken) {
+        Request* const request = next();
+        if (request == nullptr) break;
+        if (reporter_ != nullptr) reporter_->report_failure(*request, FailureReason::kCanceled);
+        fail_request(*request, make_status(Code::kCancelled, "cancelled"));
+        std::lock_guard lock(mutex_);
+        busy_ = false;
+        --in_flight_;
+      }
+      return taken;
+    }
+    bool set_draining(bool draining) noexcept override {
+      std::lock_guard lock(mutex_);
+      draining_ = draining;
+      return provider_.can_drain;
+    }
 
     /// Serves the queue, unless somebody does already: then that one serves it to its end.
     bool drain() {
@@ -126,6 +155,7 @@ class FakeSchedulerProvider final : public SchedulerProvider {
     std::deque<Request*> queue_;
     bool busy_ = false;
     bool stopped_ = false;
+    bool draining_ = false;
     std::atomic<uint64_t> in_flight_{0};
   };
 

@@ -21,6 +21,7 @@ struct ExecutionAdmissionProvider {
   /// time; what it needs lives as long as the pointer.
   std::function<std::shared_ptr<ExecutionAdmission>()> make;
   std::vector<ConformanceException> exceptions;
+  bool tells_shortages = false;  ///< is of ExecutionAdmission::kShortagesMinor
   friend void PrintTo(const ExecutionAdmissionProvider& provider, std::ostream* out) {
     *out << provider.name;
   }
@@ -163,6 +164,30 @@ TEST_P(ExecutionAdmissionConformance, ADestroyedInstanceGivesBackWhatItHolds) {
     ASSERT_FALSE(waits->ask());
     holder.reset();
     EXPECT_EQ(waits->told, 1);
+    waits->instance->end(true);
+  });
+}
+
+TEST_P(ExecutionAdmissionConformance, WhoWaitsSaysForWhat) {
+  check([&] {
+    if (!GetParam().tells_shortages) return;
+    auto holder = add(), waits = add();
+    EXPECT_TRUE(holder->instance->shortages().empty()) << "it is idle";
+    ASSERT_TRUE(holder->ask());
+    ASSERT_FALSE(waits->ask());
+    EXPECT_TRUE(holder->instance->shortages().empty()) << "it executes";
+    const std::vector<AdmissionShortage> found = waits->instance->shortages();
+    ASSERT_EQ(found.size(), 1u);
+    if (!found[0].resource.empty()) {
+      EXPECT_EQ(found[0].resource, "R");
+      EXPECT_FALSE(found[0].global);
+      EXPECT_EQ(found[0].device_id, 0);
+      EXPECT_EQ(found[0].in_use, found[0].copies);
+      EXPECT_EQ(found[0].kept, 0u);
+      EXPECT_EQ(found[0].needed, 1u);
+    }
+    holder->instance->end(true);
+    EXPECT_TRUE(waits->instance->shortages().empty()) << "it is admitted";
     waits->instance->end(true);
   });
 }

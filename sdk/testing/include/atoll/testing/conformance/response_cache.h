@@ -24,6 +24,7 @@ struct ResponseCacheProvider {
   /// pointer. It keeps small answers, of each model the last one at least.
   std::function<std::shared_ptr<ResponseCache>(FakeHost&)> make;
   std::vector<ConformanceException> exceptions;
+  bool counts_memory = false;  ///< says how much of the server's memory its answers take
   friend void PrintTo(const ResponseCacheProvider& provider, std::ostream* out) { *out << provider.name; }
 };
 
@@ -127,6 +128,22 @@ TEST_P(ResponseCacheConformance, AnAnswerIsGivenAgain) {
       again.expect_answer({1, 2});
     }
     EXPECT_EQ(alpha_.statistics().inference_count, 1u);
+  });
+}
+
+TEST_P(ResponseCacheConformance, ItsMemoryIsThatOfItsAnswers) {
+  check_and_leave([&] {
+    const uint64_t before = cache_->memory_bytes();
+    expect_values(alpha_, {1, 2});
+    if (!GetParam().counts_memory) {
+      EXPECT_EQ(cache_->memory_bytes(), 0u);
+      return;
+    }
+    EXPECT_GE(cache_->memory_bytes(), before + 2 * sizeof(float));
+    expect_values(alpha_, {1, 2});
+    const uint64_t one = cache_->memory_bytes();
+    expect_values(alpha_, {1, 3});
+    EXPECT_GT(cache_->memory_bytes(), one);
   });
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "atoll/testing/conformance/operated_scheduler.h"
 #include "atoll/testing/conformance/scheduler_bench.h"
 #include "atoll/testing/random.h"
 

@@ -30,7 +30,8 @@ struct SchedulerProviderUnderTest {
   bool queue_policies = false;
   bool sheds_late_requests = false;  ///< refuses with UNAVAILABLE what it expects to be late
   bool binds_to_instances = false;   ///< a request is executed by one particular instance
-  bool keeps_to_room = false;        ///< gives instances that answer later no more than they have room for
+  bool is_operated = false;    ///< is of SchedulerProvider::kOperatedMinor: describes, cancels and drains
+  bool keeps_to_room = false;  ///< gives instances that answer later no more than they have room for
   friend void PrintTo(const SchedulerProviderUnderTest& provider, std::ostream* out) {
     *out << provider.name;
   }

@@ -1,7 +1,7 @@
 // Pools and leases: GET /v2/pools and /v2/leases, each 5 s; a dry run; renew and release.
-import {actButton} from "./acts.js";
-import {get, poll, post, remove} from "./api.js";
-import {cards, element, keepFocus, name, number, readsOnly, state, table} from "./dom.js";
+import {actButton} from "../../acts.js";
+import {get, poll, post, remove} from "../../api.js";
+import {cards, element, keepFocus, name, number, readsOnly, state, table} from "../../dom.js";
 
 const EVERY_MS = 5000;
 const LIVES = ["PENDING", "DEPLOYING", "ACTIVE"];
@@ -101,10 +101,6 @@ export async function show(view, signal, status) {
     return;
   }
   if (signal.aborted) return;
-  if (!caller.pools) {
-    view.append(element("p", {}, "This server keeps no pools: pools/leases is not in its manifest."));
-    return status(null);
-  }
   const said = element("p", {role: "status", id: "said"});
   const list = element("div", {});
   const held = element("section", {});
