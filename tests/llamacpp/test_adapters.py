@@ -41,7 +41,8 @@ def parameter(key, value):
 def server(repository):
     with Server(repository, *LLAMACPP, 'plugin.openai.use="frontends/openai"', 'plugin.control.use="control/explicit"',
                 'plugin.control.load_model=["*"]', "plugin.models.strict_readiness=false") as running:
-        running.wait_ready("tiny:one")
+        for model in ("tiny", "tiny:one", "tiny:two", "merged-one", "merged-two", "named"):
+            running.wait_ready(model)
         yield running.wait_active()
 
 
