@@ -28,13 +28,6 @@ def of_prometheus():
     return {} if PROGRAM.exists() else {"test_*.py": f"there is no {PROGRAM}"}
 
 
-def of_llamacpp():
-    """Patterns of files of tests/llamacpp."""
-    if os.environ.get("ATOLL_TEST_COMPILES") == "all":
-        return {}
-    return {"test_compiled_engine.py": "compiling llama.cpp takes ten minutes of two CPUs"}
-
-
 def of_openai_node():
     """Patterns of files of tests/openai."""
     return {} if NODE.exists() else {"test_node_client.py": f"there is no {NODE}"}
@@ -45,7 +38,6 @@ def lines(asked):
     asked = [pathlib.Path(path.split("::")[0]).resolve() for path in asked]
     for name, files, cure in (("openvino", of_openvino(), "etc/dev/test-openvino brings it and runs them"),
                               ("tensorflow", of_tensorflow(), "etc/dev/test-tensorflow brings it and runs them"),
-                              ("llamacpp", of_llamacpp(), "ATOLL_TEST_COMPILES=all runs it"),
                               ("openai", of_openai_node(), "etc/dev/fetch-openai-node brings what it needs"),
                               ("prometheus", of_prometheus(), "etc/dev/fetch-prometheus brings it")):
         folder = TESTS / name
