@@ -150,7 +150,7 @@ def test_the_pages_explain(open_browser, assert_quiet, assert_accessible, world,
 def test_tenants_have_use_quota_and_refusals(world):
     found = {one["name"]: one for one in world.ask("/v2/console/tenants")[1]["tenants"]}
     assert list(found) == ["a", "b", "default"]
-    assert found["a"]["quota"] == {"weight": 3, "concurrency": 1, "rate": 0.0, "queue": 5}
+    assert found["a"]["quota"] == {"weight": 3, "concurrency": 1, "rate": 0.0, "tokens": 0.0, "queue": 5}
     assert found["a"]["running"] == 1 and found["a"]["waiting"] == 1 and found["b"]["admitted"] == 1
     assert found["b"]["refused"] == {"rate": 1, **{reason: 0 for reason in found["b"]["refused"] if reason != "rate"}}
 

@@ -11,6 +11,7 @@ import urllib.request
 
 import openai
 import pytest
+from support.openai_models import EMBEDS
 from support.python_models import INTERPRETER
 from support.server import ROOT, Server
 
@@ -59,21 +60,6 @@ class TritonPythonModel:
     def execute(self, requests):
         for request in requests:
             threading.Thread(target=self.answer, args=(request,)).start()
-"""
-# Three numbers of each text.
-EMBEDS = """
-import numpy as np
-import triton_python_backend_utils as pb_utils
-
-
-class TritonPythonModel:
-    def execute(self, requests):
-        responses = []
-        for request in requests:
-            texts = pb_utils.get_input_tensor_by_name(request, "text_input").as_numpy().reshape(-1)
-            values = np.array([[len(text), text.count(b"a"), 0.1] for text in texts], dtype=np.float32)
-            responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("embedding", values)]))
-        return responses
 """
 
 

@@ -3,6 +3,7 @@
 import os
 import pathlib
 
+from support.openai_node import PROGRAM as NODE
 from support.openvino_models import ENGINE
 from support.prometheus import PROGRAM
 from support.tensorflow_models import LIBRARY
@@ -27,11 +28,17 @@ def of_prometheus():
     return {} if PROGRAM.exists() else {"test_*.py": f"there is no {PROGRAM}"}
 
 
+def of_openai_node():
+    """Patterns of files of tests/openai."""
+    return {} if NODE.exists() else {"test_node_client.py": f"there is no {NODE}"}
+
+
 def lines(asked):
     """What the last lines of a run say, whose command line names the files and folders `asked`."""
     asked = [pathlib.Path(path.split("::")[0]).resolve() for path in asked]
     for name, files, cure in (("openvino", of_openvino(), "etc/dev/test-openvino brings it and runs them"),
                               ("tensorflow", of_tensorflow(), "etc/dev/test-tensorflow brings it and runs them"),
+                              ("openai", of_openai_node(), "etc/dev/fetch-openai-node brings what it needs"),
                               ("prometheus", of_prometheus(), "etc/dev/fetch-prometheus brings it")):
         folder = TESTS / name
         if any(folder == path or folder.is_relative_to(path) or path.is_relative_to(folder) for path in asked):

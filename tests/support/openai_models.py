@@ -109,6 +109,30 @@ class TritonPythonModel:
 '''
 
 
+# Three numbers of each text.
+EMBEDS = """
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        responses = []
+        for request in requests:
+            texts = pb_utils.get_input_tensor_by_name(request, "text_input").as_numpy().reshape(-1)
+            values = np.array([[len(text), text.count(b"a"), 0.1] for text in texts], dtype=np.float32)
+            responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("embedding", values)]))
+        return responses
+"""
+EMBEDS_CONFIG = """
+backend: "python"
+max_batch_size: 8
+dynamic_batching { }
+input [ { name: "text_input" data_type: TYPE_STRING dims: [ 1 ] } ]
+output [ { name: "embedding" data_type: TYPE_FP32 dims: [ 3 ] } ]
+"""
+
+
 def write_scripted(repository, name, extra="", config=SCRIPTED_CONFIG):
     write_model(repository, name, config + extra, files={"model.py": SCRIPTED.encode()})
 

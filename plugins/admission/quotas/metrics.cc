@@ -31,8 +31,22 @@ void write_limits(const std::deque<TenantCounts>& counts, MetricSink& sink) noex
       counts, "atoll_admission_rate_limit", "Most requests of a tenant in a second; 0: no limit.",
       MetricKind::kGauge, [](const TenantCounts& one) { return one.quota.rate; }, sink);
   write_family(
+      counts, "atoll_admission_token_limit", "Most tokens of a tenant in a second; 0: no limit.",
+      MetricKind::kGauge, [](const TenantCounts& one) { return one.quota.tokens; }, sink);
+  write_family(
       counts, "atoll_admission_queue_limit", "Most requests of a tenant that wait for their turn.",
       MetricKind::kGauge, [](const TenantCounts& one) { return static_cast<double>(one.quota.queue); }, sink);
+}
+
+void write_tokens(const std::deque<TenantCounts>& counts, MetricSink& sink) noexcept {
+  sink.family("atoll_admission_tokens_total", "Tokens of language models that responses have taken.",
+              MetricKind::kCounter);
+  for (const TenantCounts& one : counts) {
+    const MetricLabel prompt[] = {{"tenant", one.label}, {"kind", "prompt"}};
+    sink.sample(prompt, static_cast<double>(one.tokens.prompt));
+    const MetricLabel generated[] = {{"tenant", one.label}, {"kind", "generated"}};
+    sink.sample(generated, static_cast<double>(one.tokens.generated));
+  }
 }
 
 }  // namespace
@@ -58,6 +72,7 @@ void write_metrics(const std::deque<TenantCounts>& counts, bool overloaded, Metr
       counts, "atoll_admission_waiting", "Requests that wait for their turn.", MetricKind::kGauge,
       [](const TenantCounts& one) { return static_cast<double>(one.waiting); }, sink);
   write_limits(counts, sink);
+  write_tokens(counts, sink);
   sink.family("atoll_admission_refused_total", "Requests that were not admitted.", MetricKind::kCounter);
   for (const TenantCounts& one : counts) {
     for (size_t reason = 0; reason < kReasons; ++reason) {

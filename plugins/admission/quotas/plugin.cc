@@ -57,8 +57,8 @@ class QuotasPlugin final : public Plugin, public MetricSource, public QueueMetri
 
 constexpr OptionTable kOptions{
     option_string_list("tenants").help(
-        "Quotas of tenants, \"NAME:weight=2,concurrency=8,rate=100/s,burst=20,queue=50\" each, with any of "
-        "the parts. Which header names a request's tenant is an option of the frontends."),
+        "Quotas of tenants, \"NAME:weight=2,concurrency=8,rate=100/s,burst=20,tokens=60000/min,queue=50\" each, "
+        "with any of the parts. Which header names a request's tenant is an option of the frontends."),
     option_string("default_tenant", "")
         .help("Quota of requests whose tenant is not in 'tenants', in the same form; empty: no limit."),
     option_string("unknown_tenants", "shared")
@@ -98,8 +98,8 @@ ATOLL_PLUGIN(
      .license = "Apache-2.0",
      .help = "Lets requests run as far as the quotas of their tenants and the load of the server allow.",
      .flags = ATOLL_PLUGIN_SINGLETON,
-     .provides = {provide<RequestAdmission, &QuotasPlugin::request_admission>(), provide<MetricSource>(),
-                  provide<QueueMetrics>(), provide<OptionsFollower>()},
+     .provides = {provide<RequestAdmission, &QuotasPlugin::request_admission>().minor(1),
+                  provide<MetricSource>(), provide<QueueMetrics>(), provide<OptionsFollower>()},
      .options = kOptions,
      .check = &check_options});
 

@@ -43,7 +43,8 @@ Status read_count(const Field& field, uint64_t low, uint64_t high, uint64_t* to)
   return {};
 }
 
-Status read_rate(const Field& field, double* to) {
+/// \param amount  set to what comes in the unit of the rate
+Status read_rate(const Field& field, double* to, double* amount) {
   const size_t slash = field.value.find('/');
   const std::string_view unit = slash == std::string_view::npos ? "" : field.value.substr(slash + 1);
   const double seconds = unit == "s" ? 1 : unit == "min" ? 60 : unit == "h" ? 3600 : 0;
@@ -53,10 +54,19 @@ Status read_rate(const Field& field, double* to) {
     return field.wrong("a rate above 0 such as 100/s, 5/min or 2.5/h, at most 1000000000/s");
   }
   *to = *value / seconds;
+  *amount = *value;
   return {};
 }
 
-Status read_field(const Field& field, Quota* quota, std::optional<uint64_t>* burst) {
+/// What is read before it is complete.
+struct QuotaParts {
+  Quota quota;
+  std::optional<uint64_t> burst, token_burst;
+  double tokens_amount = 0;  ///< that come in the unit of their rate
+};
+
+Status read_field(const Field& field, QuotaParts* parts) {
+  Quota* const quota = &parts->quota;
   uint64_t count = 0;
   if (field.key == "weight") {
     ATOLL_RETURN_IF_ERROR(read_count(field, 1, kWeightMax, &count));
@@ -65,13 +75,37 @@ Status read_field(const Field& field, Quota* quota, std::optional<uint64_t>* bur
   }
   if (field.key == "concurrency") return read_count(field, 1, kCountMax, &quota->concurrency);
   if (field.key == "queue") return read_count(field, 0, kCountMax, &quota->queue);
-  if (field.key == "rate") return read_rate(field, &quota->rate);
-  if (field.key != "burst") {
+  double amount = 0;
+  if (field.key == "rate") return read_rate(field, &quota->rate, &amount);
+  if (field.key == "tokens") return read_rate(field, &quota->tokens, &parts->tokens_amount);
+  if (field.key != "burst" && field.key != "token_burst") {
     return invalid_argument("option '", field.option, "' has '", field.entry, "', where '", field.key,
-                            "' is no part of a quota, expected weight, concurrency, rate, burst or queue");
+                            "' is no part of a quota, expected weight, concurrency, rate, burst, tokens, "
+                            "token_burst or queue");
   }
   ATOLL_RETURN_IF_ERROR(read_count(field, 1, kCountMax, &count));
-  *burst = count;
+  (field.key == "burst" ? parts->burst : parts->token_burst) = count;
+  return {};
+}
+
+/// Bursts belong to rates, and have values of their own where none is given.
+Status complete(std::string_view option, std::string_view text, QuotaParts& parts) {
+  Quota& quota = parts.quota;
+  if (parts.burst && quota.rate == 0) {
+    return invalid_argument("option '", option, "' has '", text,
+                            "', with a burst and no rate, expected both");
+  }
+  if (parts.token_burst && quota.tokens == 0) {
+    return invalid_argument("option '", option, "' has '", text,
+                            "', with a token_burst and no tokens, expected both");
+  }
+  if (quota.rate != 0) {
+    quota.burst = parts.burst ? static_cast<double>(*parts.burst) : std::max(1.0, quota.rate);
+  }
+  if (quota.tokens != 0) {
+    quota.token_burst =
+        parts.token_burst ? static_cast<double>(*parts.token_burst) : std::max(1.0, parts.tokens_amount);
+  }
   return {};
 }
 
@@ -87,8 +121,7 @@ bool is_tenant_name(std::string_view name) noexcept {
 }
 
 Result<Quota> parse_quota(std::string_view option, std::string_view text) {
-  Quota quota;
-  std::optional<uint64_t> burst;
+  QuotaParts parts;
   std::set<std::string_view> seen;
   for (std::string_view rest = text; !rest.empty();) {
     const size_t comma = rest.find(',');
@@ -104,14 +137,10 @@ Result<Quota> parse_quota(std::string_view option, std::string_view text) {
       return invalid_argument("option '", option, "' has '", text, "', where '", field.key,
                               "' comes twice, expected it once");
     }
-    ATOLL_RETURN_IF_ERROR(read_field(field, &quota, &burst));
+    ATOLL_RETURN_IF_ERROR(read_field(field, &parts));
   }
-  if (burst && quota.rate == 0) {
-    return invalid_argument("option '", option, "' has '", text,
-                            "', with a burst and no rate, expected both");
-  }
-  if (quota.rate != 0) quota.burst = burst ? static_cast<double>(*burst) : std::max(1.0, quota.rate);
-  return quota;
+  ATOLL_RETURN_IF_ERROR(complete(option, text, parts));
+  return parts.quota;
 }
 
 Result<std::vector<TenantQuota>> parse_tenants(const std::vector<std::string>& entries) {

@@ -22,6 +22,8 @@ struct Quota {
   uint64_t concurrency = 0;            ///< requests that run at a time; 0: any number
   double rate = 0;                     ///< requests a second; 0: any number
   double burst = 0;                    ///< requests at once while the rate was not used up; 0 without a rate
+  double tokens = 0;                   ///< of language models, a second; 0: any number
+  double token_burst = 0;              ///< tokens at once, likewise
   uint64_t queue = kDefaultQueueSize;  ///< requests that wait at a time
 };
 
@@ -30,9 +32,9 @@ struct TenantQuota {
   Quota quota;
 };
 
-/// "weight=2,concurrency=8,rate=100/s,burst=20,queue=50", any of them, in any order; a rate is a second's
-/// (s), a minute's (min) or an hour's (h), and its burst, if none is given, what it allows in a second, at
-/// least 1. \param option  named in errors. Errors: INVALID_ARGUMENT with what was found and what was
+/// "weight=2,concurrency=8,rate=100/s,burst=20,tokens=60000/min,token_burst=9000,queue=50", any of them, in any
+/// order; a rate is a second's (s), a minute's (min) or an hour's (h). Its burst, if none is given, is what it
+/// allows in a second, at least 1; of tokens it is the number that the rate is written with. \param option  named in errors. Errors: INVALID_ARGUMENT with what was found and what was
 /// expected.
 Result<Quota> parse_quota(std::string_view option, std::string_view text);
 

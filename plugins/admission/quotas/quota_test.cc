@@ -34,6 +34,18 @@ TEST(Quota, ABurstIsWhatTheRateAllowsInASecond) {
   EXPECT_DOUBLE_EQ(parse_quota("o", "rate=1.8/h")->burst, 1);
 }
 
+TEST(Quota, ABurstOfTokensIsWhatTheirRateIsWrittenWith) {
+  auto quota = parse_quota("o", "tokens=60000/min");
+  ASSERT_TRUE(quota.ok()) << quota.status().text();
+  EXPECT_DOUBLE_EQ(quota->tokens, 1000);
+  EXPECT_DOUBLE_EQ(quota->token_burst, 60'000);
+  EXPECT_EQ(quota->rate, 0);
+  EXPECT_EQ(quota->burst, 0);
+  EXPECT_DOUBLE_EQ(parse_quota("o", "token_burst=50,tokens=60000/min")->token_burst, 50);
+  EXPECT_DOUBLE_EQ(parse_quota("o", "tokens=0.5/h")->token_burst, 1);
+  EXPECT_EQ(parse_quota("o", "rate=1/s")->tokens, 0);
+}
+
 TEST(Quota, SaysWhatWasFoundAndExpected) {
   constexpr std::string_view kForm = "expected a quota such as 'weight=2,concurrency=8,rate=100/s,burst=20'";
   constexpr std::string_view kRate =
@@ -56,8 +68,14 @@ TEST(Quota, SaysWhatWasFoundAndExpected) {
       {"rate=inf/s", cat(", where 'rate' is 'inf/s', ", kRate)},
       {"rate=1/day", cat(", where 'rate' is '1/day', ", kRate)},
       {"burst=5", ", with a burst and no rate, expected both"},
+      {"token_burst=5", ", with a token_burst and no tokens, expected both"},
+      {"rate=1/s,token_burst=5", ", with a token_burst and no tokens, expected both"},
+      {"tokens=1/s,burst=5", ", with a burst and no rate, expected both"},
+      {"tokens=5", cat(", where 'tokens' is '5', ", kRate)},
       {"weight=1,weight=2", ", where 'weight' comes twice, expected it once"},
-      {"wait=1", ", where 'wait' is no part of a quota, expected weight, concurrency, rate, burst or queue"}};
+      {"wait=1",
+       ", where 'wait' is no part of a quota, expected weight, concurrency, rate, burst, tokens, token_burst or "
+       "queue"}};
   for (const auto& [text, message] : wrong) {
     auto quota = parse_quota("default_tenant", text);
     ASSERT_FALSE(quota.ok()) << text;

@@ -16,6 +16,9 @@ std::string reason_text(const Waiter& waiter, const AdmissionSettings& settings)
   switch (waiter.refusal) {
     case Refusal::kRate:
       return cat("tenant '", waiter.tenant_name, "' is over its rate of ", quota.rate, " requests a second");
+    case Refusal::kTokens:
+      return cat("tenant '", waiter.tenant_name, "' has used more than its ", quota.tokens * 60,
+                 " tokens a minute");
     case Refusal::kConcurrency:
       return cat("tenant '", waiter.tenant_name, "' has ", quota.queue, " requests waiting",
                  waiter.at_own_limit ? cat(" and ", quota.concurrency, " running") : "",
@@ -37,6 +40,7 @@ std::string reason_text(const Waiter& waiter, const AdmissionSettings& settings)
 Code code_of(const Waiter& waiter) {
   switch (waiter.refusal) {
     case Refusal::kRate:
+    case Refusal::kTokens:
     case Refusal::kConcurrency:
       return Code::kResourceExhausted;
     case Refusal::kWait:

@@ -107,6 +107,11 @@ void RequestGate::ended(const AdmissionTicket& ticket) noexcept {
   post(decided);
 }
 
+void RequestGate::used(const AdmissionTicket& ticket, const TokenUse& use) noexcept {
+  std::lock_guard lock(mutex_);
+  reinterpret_cast<Tenant*>(ticket.data[0])->use(use, clock_.now_ns());
+}
+
 void RequestGate::on_cancel(void* context) noexcept {
   auto& waiter = *static_cast<Waiter*>(context);
   DecidedList decided;

@@ -37,6 +37,9 @@ class RequestGate final : public RequestAdmission, private CancelListener {
   Result<AdmissionOutcome> ask(Request& request, uint64_t priority, AdmissionWaiter& waiter,
                                AdmissionTicket* ticket) noexcept override;
   void ended(const AdmissionTicket& ticket) noexcept override;
+  /// Also where no quota has tokens: the use is in the metrics.
+  bool counts_tokens() const noexcept override { return true; }
+  void used(const AdmissionTicket& ticket, const TokenUse& use) noexcept override;
 
  private:
   void on_cancel(void* context) noexcept override;

@@ -210,7 +210,7 @@ TEST(RequestGate, CountsWhatItDoesWithBoundedLabels) {
   EXPECT_EQ(values["atoll_admission_queue_limit{tenant=a}"], 1);
   EXPECT_EQ(values["atoll_admission_rate_limit{tenant=a}"], 0);
   EXPECT_EQ(values["atoll_admission_rate_limit{tenant=other}"], 1.0 / 3600);
-  EXPECT_EQ(values.size(), 3U * (9 + kReasons) + 1);
+  EXPECT_EQ(values.size(), 3U * (12 + kReasons) + 1);
 }
 
 test::FakeOptions default_options() {

@@ -29,6 +29,30 @@ TEST(TokenBucket, NeverGivesMoreThanRateAndBurst) {
   EXPECT_GE(taken, 100'048U);
 }
 
+TEST(TokenBucket, WhatIsChargedMayBeADebt) {
+  TokenBucket bucket(10, 30);
+  EXPECT_EQ(bucket.debt_ns(kStart), 0);
+  bucket.charge(30, kStart);
+  EXPECT_EQ(bucket.debt_ns(kStart), 0) << "used up, and nothing owed";
+  bucket.charge(5, kStart);
+  EXPECT_EQ(bucket.debt_ns(kStart), 500 * kNsPerMs);
+  EXPECT_EQ(bucket.debt_ns(kStart + 100 * kNsPerMs), 400 * kNsPerMs);
+  EXPECT_EQ(bucket.debt_ns(kStart + 500 * kNsPerMs), 0);
+  EXPECT_FALSE(bucket.full(kStart + 3 * kNsPerSecond));
+  EXPECT_TRUE(bucket.full(kStart + 3 * kNsPerSecond + 500 * kNsPerMs));
+  bucket.charge(1e18, kStart + 4 * kNsPerSecond);
+  EXPECT_GT(bucket.debt_ns(kStart + 4 * kNsPerSecond), 1'000'000 * kNsPerSecond) << "no number overflows";
+}
+
+TEST(TokenBucket, ADebtOutlivesOtherLimits) {
+  TokenBucket bucket(10, 10);
+  bucket.charge(20, kStart);
+  bucket.follow(100, 100);
+  EXPECT_EQ(bucket.debt_ns(kStart), kNsPerSecond);
+  bucket.follow(0, 0);
+  EXPECT_EQ(bucket.debt_ns(kStart), 0);
+}
+
 TEST(TokenBucket, WithoutARateThereIsNoEnd) {
   TokenBucket bucket(0, 0);
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(bucket.take(kStart), 0);

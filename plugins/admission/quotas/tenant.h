@@ -19,6 +19,7 @@ struct Tenant;
 /// Why a request was not admitted. The order is that of kReasonNames.
 enum class Refusal : uint32_t {
   kRate,         ///< its tenant's rate
+  kTokens,       ///< its tenant has used more tokens than it may
   kConcurrency,  ///< its tenant's requests, running and waiting
   kWait,         ///< max_request_wait
   kInFlight,     ///< the server's requests in flight
@@ -26,8 +27,8 @@ enum class Refusal : uint32_t {
   kDeadline,
   kCancelled
 };
-inline constexpr std::string_view kReasonNames[] = {"rate",        "concurrency", "wait",     "in_flight",
-                                                    "queue_delay", "deadline",    "cancelled"};
+inline constexpr std::string_view kReasonNames[] = {"rate",      "tokens",      "concurrency", "wait",
+                                                    "in_flight", "queue_delay", "deadline",    "cancelled"};
 inline constexpr size_t kReasons = std::size(kReasonNames);
 
 /// One request from being asked for to its answer. In the request's arena.
@@ -84,15 +85,22 @@ struct TenantCounts {
   uint64_t running = 0;
   uint64_t waiting = 0;
   int64_t wait_ns = 0;  ///< of requests that waited and were decided
+  TokenUse tokens;      ///< that responses have taken
 };
 
 struct Tenant {
   Tenant(std::string tenant_name, const Quota& limits, TenantCounts& counted) noexcept
-      : name(std::move(tenant_name)), quota(limits), bucket(limits.rate, limits.burst), counts(&counted) {}
+      : name(std::move(tenant_name)),
+        quota(limits),
+        bucket(limits.rate, limits.burst),
+        tokens(limits.tokens, limits.token_burst),
+        counts(&counted) {}
 
   /// Goes on with another quota; what it has running and waiting, and what it has used of its rate, stays.
   void follow(const Quota& limits) noexcept {
     if (limits.rate != quota.rate || limits.burst != quota.burst) bucket.follow(limits.rate, limits.burst);
+    if (limits.tokens != quota.tokens || limits.token_burst != quota.token_burst)
+      tokens.follow(limits.tokens, limits.token_burst);
     quota = limits;
   }
   /// Is counted there from now on, with what it has running and waiting.
@@ -107,6 +115,7 @@ struct Tenant {
   const std::string name;
   Quota quota;
   TokenBucket bucket;
+  TokenBucket tokens;     ///< of language models
   TenantCounts* counts;   ///< never null
   uint64_t index = 0;     ///< names the thread that resumes its requests
   uint64_t running = 0;   ///< admitted and not ended
@@ -118,6 +127,14 @@ struct Tenant {
   double expected_ns = 0;  ///< mean time that its requests run; 0: none has ended
 
   bool idle() const noexcept { return running == 0 && resuming == 0 && waiting.empty(); }
+  /// A response of one of its requests has taken tokens.
+  void use(const TokenUse& taken, int64_t now_ns) noexcept {
+    counts->tokens.prompt += taken.prompt;
+    counts->tokens.generated += taken.generated;
+    tokens.charge(static_cast<double>(taken.prompt) + static_cast<double>(taken.generated), now_ns);
+  }
+  /// Forgetting it and beginning anew would change nothing.
+  bool unused(int64_t now_ns) noexcept { return idle() && bucket.full(now_ns) && tokens.full(now_ns); }
   bool may_run() const noexcept { return quota.concurrency == 0 || running < quota.concurrency; }
 };
 

@@ -113,7 +113,7 @@ bool TenantTable::make_room(int64_t now_ns) noexcept {
   for (int i = 0; i < kOldestLooked && oldest != by_age_.begin(); ++i) {
     --oldest;
     Tenant& tenant = *(*oldest)->second.tenant;
-    if (!tenant.idle() || !tenant.bucket.full(now_ns)) continue;
+    if (!tenant.unused(now_ns)) continue;
     tenants_.erase(*oldest);
     by_age_.erase(oldest);
     return true;

@@ -22,7 +22,7 @@ struct TenantSettings {
 };
 
 /// Memory is bounded whatever names come: of unknown ones max_others are kept, and the one that was away the
-/// longest is forgotten for a new one, if it has no requests and its rate is not in use. Not thread safe.
+/// longest is forgotten for a new one, if it has no requests and its rates are not in use. Not thread safe.
 class TenantTable {
  public:
   explicit TenantTable(TenantSettings settings);

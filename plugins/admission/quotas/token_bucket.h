@@ -9,7 +9,8 @@
 
 namespace atl::quotas {
 
-/// Begins full. Over any time t at most rate * t + burst are taken. Not thread safe.
+/// Begins full. Over any time t at most rate * t + burst are taken by take(). What is known only afterwards is
+/// taken by charge(), which may leave a debt. Not thread safe.
 class TokenBucket {
  public:
   /// \param rate_per_second  0: tokens without end
@@ -24,6 +25,19 @@ class TokenBucket {
     if (tokens_ < 1 - kRounding) return static_cast<int64_t>(std::ceil((1 - tokens_) / rate_));
     tokens_ -= 1;
     return 0;
+  }
+  /// Takes so many, whether they are there or not.
+  void charge(double tokens, int64_t now_ns) noexcept {
+    if (rate_ == 0) return;
+    refill(now_ns);
+    tokens_ -= tokens;
+  }
+  /// \returns the time until what was charged is there, ns; 0: there is no debt
+  int64_t debt_ns(int64_t now_ns) noexcept {
+    if (rate_ == 0) return 0;
+    refill(now_ns);
+    if (tokens_ >= -kRounding) return 0;
+    return static_cast<int64_t>(std::min(std::ceil(-tokens_ / rate_), kLongestNs));
   }
   /// Another rate and burst, with the share of the tokens that there was: what was used up stays so.
   void follow(double rate_per_second, double burst) noexcept {
@@ -42,6 +56,7 @@ class TokenBucket {
 
  private:
   static constexpr double kRounding = 1e-9;
+  static constexpr double kLongestNs = 9e18;  ///< fits into what times have
   void refill(int64_t now_ns) noexcept {
     if (now_ns <= last_ns_) return;
     if (last_ns_ != 0) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "atoll/backend/bytes.h"
+#include "atoll/backend/token_use.h"
 #include "backends/llamacpp/requests/tensor_names.h"
 
 namespace atl::llamacpp {
@@ -142,9 +143,14 @@ void EmbeddingInstance::add_vectors(uint32_t index, const RequestedOutput& wante
 
 void EmbeddingInstance::answer(uint32_t index) {
   std::vector<const EmbeddedText*> texts;
+  uint64_t tokens = 0;
   for (const EmbeddedText& text : texts_) {
-    if (text.request == index) texts.push_back(&text);
+    if (text.request != index) continue;
+    texts.push_back(&text);
+    tokens += text.tokens.size();
   }
+  if (backends::counts_tokens(responder_.request(index)))
+    backends::add_token_use(responder_.response(index), {tokens, 0});
   for (const RequestedOutput& wanted : responder_.request(index).outputs) {
     if (wanted.name == kEmbedding || wanted.name == kScores) add_vectors(index, wanted, texts);
     if (wanted.name != kInputTokens || responder_.failed(index)) continue;

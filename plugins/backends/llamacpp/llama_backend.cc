@@ -4,11 +4,14 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <algorithm>
+#include <charconv>
 #include <exception>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
+#include "atoll/backend/parameters.h"
 #include "backends/common/config_view.h"
 #include "backends/common/model_file.h"
 #include "backends/llamacpp/config_completion.h"
@@ -23,6 +26,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kFileKind = "a GGUF file";
 constexpr std::string_view kDefaultFile = "model.gguf";
 constexpr std::string_view kProgram = "atoll-llamacpp-probe";
+constexpr std::string_view kBaseModel = "base_model";
 
 /// "model.gguf" of "DIR/model.gguf", for all that end so. At most some, because a folder may hold anything.
 std::vector<std::string> gguf_files(const std::string& folder) {
@@ -36,6 +40,25 @@ std::vector<std::string> gguf_files(const std::string& folder) {
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+/// The folder of the highest number; empty: there is none.
+fs::path newest_version(const fs::path& model) {
+  fs::path newest;
+  int64_t highest = 0;
+  std::error_code error;
+  fs::directory_iterator entry(model, error);
+  while (!error && entry != fs::directory_iterator()) {
+    const std::string name = entry->path().filename().string();
+    int64_t number = 0;
+    const auto [end, wrong] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (wrong == std::errc() && end == name.data() + name.size() && number > highest) {
+      highest = number;
+      newest = entry->path();
+    }
+    entry.increment(error);
+  }
+  return newest;
 }
 
 }  // namespace
@@ -64,7 +87,32 @@ Result<std::string> find_gguf(const std::string& version_directory, const std::s
   return std::move(file->path);
 }
 
-Result<GgufFacts> LlamaBackend::facts_of(const std::string& path) noexcept try {
+Result<TriedFiles> find_files(const ModelSource& source, const std::string& file_name) noexcept try {
+  Result<std::string> own = find_gguf(source.version_directory, file_name);
+  if (!own.ok()) return std::move(own).status();
+  const std::optional<std::string_view> told = backends::text_parameter(source.model, kBaseModel);
+  const size_t colon = source.name.rfind(':');
+  const std::string base(
+      told ? *told : std::string_view(source.name).substr(0, colon == std::string::npos ? 0 : colon));
+  // The name may come from outside: it is a folder beside, and no other place.
+  const bool is_name = !base.empty() && base != "." && base != ".." && base.find('/') == std::string::npos;
+  const fs::path models =
+      (fs::path(source.model_directory) / "").lexically_normal().parent_path().parent_path();
+  const fs::path version = is_name ? newest_version(models / base) : fs::path();
+  // A colon alone does not make an adapter.
+  if (version.empty() && (!told || base.empty())) return TriedFiles{std::move(own).value(), {}};
+  if (version.empty()) {
+    return make_status(Code::kNotFound, "model '", source.name, "': parameter 'base_model' is '", base,
+                       "', expected a model with a version in '", models.string(), "'");
+  }
+  Result<std::string> file = find_gguf(version.string(), {});
+  if (!file.ok()) return std::move(file).status().note(cat("the base of the adapter '", source.name, "'"));
+  return TriedFiles{std::move(file).value(), std::move(own).value()};
+} catch (const std::exception& error) {
+  return internal_error("model '", source.name, "': ", error.what());
+}
+
+Result<GgufFacts> LlamaBackend::facts_of(const TriedFiles& files) noexcept try {
   Result<const LlamaApi*> api = open_llama(settings_.engine_folders);
   if (!api.ok()) return std::move(api).status();
   GgufFacts facts;
@@ -74,28 +122,28 @@ Result<GgufFacts> LlamaBackend::facts_of(const std::string& path) noexcept try {
                                                 .engine_folder = folder,
                                                 .timeout_ns = settings_.trial_timeout_ns,
                                                 .memory_bytes = settings_.trial_memory_bytes},
-                                               path);
+                                               files);
     if (!tried.ok()) return tried;
     facts = std::move(tried).value();
   } else {
-    auto file = LlamaModelFile::load(**api, path, {.checks_weights = false, .maps_file = true});
+    auto file = LlamaModelFile::load(**api, files.model, {.checks_weights = false, .maps_file = true});
     if (!file.ok()) return std::move(file).status();
     facts = (*file)->facts();
   }
   if (facts.unserved.empty()) return facts;
-  return unimplemented("model file '", path, "' of architecture '", facts.architecture,
+  return unimplemented("model file '", files.model, "' of architecture '", facts.architecture,
                        "': ", facts.unserved);
 } catch (const std::exception& error) {
-  return internal_error("model file '", path, "': ", error.what());
+  return internal_error("model file '", files.subject(), "': ", error.what());
 }
 
 Result<std::string> LlamaBackend::complete_config(const ModelSource& source) noexcept {
   auto view = backends::ConfigView::parse(source.config);
   if (!view.ok()) return std::move(view).status();
   inference::ModelConfig config = view->message();
-  Result<std::string> path = find_gguf(source.version_directory, config.default_model_filename());
-  if (!path.ok()) return std::move(path).status();
-  Result<GgufFacts> facts = facts_of(*path);
+  Result<TriedFiles> files = find_files(source, config.default_model_filename());
+  if (!files.ok()) return std::move(files).status();
+  Result<GgufFacts> facts = facts_of(*files);
   if (!facts.ok()) return std::move(facts).status();
   Result<Pooling> pooling = pooling_of(source.model, *facts);
   if (!pooling.ok()) return std::move(pooling).status();
@@ -113,18 +161,16 @@ Result<std::string> LlamaBackend::complete_config(const ModelSource& source) noe
 }
 
 Result<std::unique_ptr<BackendModel>> LlamaBackend::load(const ModelSource& source) noexcept try {
-  Result<std::string> path = find_gguf(source.version_directory, source.model.default_model_filename);
-  if (!path.ok()) return std::move(path).status();
-  Result<GgufFacts> facts = facts_of(*path);
+  Result<TriedFiles> files = find_files(source, source.model.default_model_filename);
+  if (!files.ok()) return std::move(files).status();
+  Result<GgufFacts> facts = facts_of(*files);
   if (!facts.ok()) return std::move(facts).status();
   Result<LlamaSettings> settings = read_llama_settings(source.model, *facts, settings_.threads);
   if (!settings.ok()) return std::move(settings).status();
   ATOLL_RETURN_IF_ERROR(check_llama_config(source.model, *facts, settings->pooling));
   Result<const LlamaApi*> api = open_llama(settings_.engine_folders);
   if (!api.ok()) return std::move(api).status();
-  Result<GgufIdentity> before = GgufIdentity::of(*path);
-  if (!before.ok()) return std::move(before).status();
-  auto file = LlamaModelFile::load(**api, *path, {.checks_weights = false, .maps_file = settings->maps_file});
+  auto file = files_.get(**api, files->model, settings->maps_file);
   if (!file.ok()) return std::move(file).status();
   LlamaModelParts parts{.clock = host_.clock(),
                         .executors = host_.executors(),
@@ -133,6 +179,14 @@ Result<std::unique_ptr<BackendModel>> LlamaBackend::load(const ModelSource& sour
                         .settings = *settings,
                         .file = std::move(file).value(),
                         .counts = metrics_.counts_of(source.name, source.version)};
+  if (!files->adapter.empty()) {
+    Result<GgufIdentity> identity = GgufIdentity::of(files->adapter);
+    if (!identity.ok()) return std::move(identity).status();
+    auto adapter = LoraAdapter::load(*parts.file, files->adapter);
+    if (!adapter.ok()) return std::move(adapter).status();
+    parts.adapter = std::move(adapter).value();
+    parts.adapter_bytes = identity->size_bytes;
+  }
   return std::unique_ptr<BackendModel>(new LlamaModel(std::move(parts)));
 } catch (const std::exception& error) {
   return internal_error("model '", source.name, "': ", error.what());

@@ -8,6 +8,7 @@
 #include "atoll/core/host.h"
 #include "backends/llamacpp/llama_metrics.h"
 #include "backends/llamacpp/probe/file_trials.h"
+#include "backends/llamacpp/shared_files.h"
 
 namespace atl::llamacpp {
 
@@ -36,16 +37,23 @@ class LlamaBackend final : public Backend {
   Result<std::unique_ptr<BackendModel>> load(const ModelSource& source) noexcept override;
 
  private:
-  Result<GgufFacts> facts_of(const std::string& path) noexcept;
+  Result<GgufFacts> facts_of(const TriedFiles& files) noexcept;
 
   Host& host_;
   LlamaBackendSettings settings_;
   FileTrials trials_;
+  SharedFiles files_;
   LlamaMetrics metrics_;
 };
 
 /// `default_model_filename`, else model.gguf, else the only *.gguf of the folder, or the first of the parts of one.
 /// Errors: NOT_FOUND, INVALID_ARGUMENT with what is there.
 Result<std::string> find_gguf(const std::string& version_directory, const std::string& file_name) noexcept;
+
+/// The files of a model. The model "BASE:ADAPTER" beside a model BASE, or any with a parameter `base_model`, is an adapter: its own file
+/// goes with that of the newest version of its base, whose folder lies beside its own. An empty `base_model`: it is none.
+/// \param file_name  default_model_filename of the model; empty: it has none
+/// Errors: those of find_gguf(); NOT_FOUND there is no such base.
+Result<TriedFiles> find_files(const ModelSource& source, const std::string& file_name) noexcept;
 
 }  // namespace atl::llamacpp

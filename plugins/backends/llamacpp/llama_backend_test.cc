@@ -106,18 +106,18 @@ TEST_F(LlamaBackendTest, AFileIsTriedOnceAndAnewWhenItChanges) {
   const TrialSettings settings{program, ATOLL_LLAMACPP_ENGINE, 60 * kNsPerSecond, uint64_t{4} << 30};
   const std::string file = (model / "1" / "model.gguf").string();
   for (int i = 0; i < 3; ++i) {
-    Result<GgufFacts> facts = trials.facts_of(settings, file);
+    Result<GgufFacts> facts = trials.facts_of(settings, {file, {}});
     ASSERT_TRUE(facts.ok()) << facts.status().text();
     EXPECT_EQ(facts->context_tokens, 256);
     EXPECT_EQ(facts->vocabulary_size, 259);
   }
   EXPECT_EQ(starts(), 1u);
   std::filesystem::resize_file(file, 2000);
-  Result<GgufFacts> cut = trials.facts_of(settings, file);
+  Result<GgufFacts> cut = trials.facts_of(settings, {file, {}});
   ASSERT_FALSE(cut.ok());
   EXPECT_EQ(cut.status().code(), Code::kInvalidArgument);
   EXPECT_EQ(starts(), 2u);
-  EXPECT_FALSE(trials.facts_of(settings, file).ok()) << "a failure is not remembered";
+  EXPECT_FALSE(trials.facts_of(settings, {file, {}}).ok()) << "a failure is not remembered";
   EXPECT_EQ(starts(), 3u);
 }
 
@@ -128,7 +128,7 @@ TEST_F(LlamaBackendTest, HowATrialEndsIsTold) {
     const std::string program = (path() / "program").string();
     std::ofstream(program) << "#!/bin/sh\n" << script << "\n";
     std::filesystem::permissions(program, std::filesystem::perms::owner_all);
-    Result<GgufFacts> facts = run_trial({program, "", kNsPerSecond, 0}, file, 10);
+    Result<GgufFacts> facts = run_trial({program, "", kNsPerSecond, 0}, {file, {}}, 10);
     return facts.ok() ? std::string() : std::string(facts.status().message());
   };
   EXPECT_EQ(reason_with("kill -ABRT $$"),
@@ -143,8 +143,53 @@ TEST_F(LlamaBackendTest, HowATrialEndsIsTold) {
   EXPECT_EQ(reason_with("sleep 100"),
             cat("model file '", file, "': its trial had not ended after 1 s (option probe_timeout)"));
   EXPECT_NE(reason_with("yes | head -c 5000000 >&2; exit 1").size(), 0u) << "what it writes is bounded";
-  Result<GgufFacts> none = run_trial({"/nonexistent", "", kNsPerSecond, 0}, file, 10);
+  Result<GgufFacts> none = run_trial({"/nonexistent", "", kNsPerSecond, 0}, {file, {}}, 10);
   EXPECT_EQ(none.status().code(), Code::kUnavailable);
+}
+
+TEST_F(LlamaBackendTest, ModelsOfOneFileHaveItsWeightsInCommon) {
+  const std::string file = (add_tiny(path(), "m") / "1" / "model.gguf").string();
+  const LlamaApi* const api = open_llama({ATOLL_LLAMACPP_ENGINE}).value();
+  SharedFiles files;
+  auto first = files.get(*api, file, false), second = files.get(*api, file, false);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(first->get(), second->get());
+  EXPECT_NE(files.get(*api, file, true)->get(), first->get()) << "used in another way";
+  const std::weak_ptr<LlamaModelFile> there = *first;
+  first->reset();
+  second->reset();
+  EXPECT_TRUE(there.expired()) << "nobody has it any more";
+  auto again = files.get(*api, file, false);
+  ASSERT_TRUE(again.ok());
+  std::filesystem::remove(file);
+  EXPECT_EQ(files.get(*api, file, false).status().code(), Code::kNotFound);
+  write_tiny_gguf(file);
+  EXPECT_NE(files.get(*api, file, false)->get(), again->get()) << "another file of the same name";
+}
+
+TEST_F(LlamaBackendTest, AnAdapterIsToldByItsNameOrItsParameter) {
+  const auto adapter_file = [&](const std::string& name, const std::string& config = {}) {
+    auto files = find_files(source_of(add_tiny(path(), name), config), "");
+    return files.ok() ? std::filesystem::path(files->adapter).parent_path().parent_path().filename().string()
+                      : cat("error: ", files.status().message());
+  };
+  const auto base = [](const char* name) {
+    return cat("parameters { key: 'base_model' value { string_value: '", name, "' } }");
+  };
+  EXPECT_EQ(adapter_file("m"), "");
+  EXPECT_EQ(adapter_file("m:a"), "m:a");
+  EXPECT_EQ(adapter_file("m:a", base("")), "") << "it says that it is none";
+  EXPECT_EQ(adapter_file("n:a"), "") << "there is no n";
+  EXPECT_EQ(adapter_file("other", base("m")), "other");
+  for (const char* wrong : {"n", "..", ".", "../m", "m/1"})
+    EXPECT_NE(adapter_file("other", base(wrong)).find(cat("parameter 'base_model' is '", wrong, "'")),
+              std::string::npos);
+  std::filesystem::create_directories(path() / "m" / "20");
+  write_tiny_gguf(path() / "m" / "20" / "model.gguf");
+  auto files = find_files(source_of(add_tiny(path(), "m:a"), ""), "");
+  ASSERT_TRUE(files.ok()) << files.status().text();
+  EXPECT_EQ(files->model, (path() / "m" / "20" / "model.gguf").string());
+  EXPECT_EQ(files->subject(), (path() / "m:a" / "1" / "model.gguf").string());
 }
 
 TEST_F(LlamaBackendTest, AStepIsNeverLongerThanTheEngineTakes) {

@@ -26,7 +26,7 @@ Result<std::unique_ptr<BackendInstance>> LlamaModel::create_instance(const Insta
     return unimplemented("instance '", spec.name,
                          "': found KIND_GPU, expected KIND_CPU: this build of llama.cpp runs on CPUs");
   }
-  auto engine = LlamaEngine::create(*parts_.file, parts_.engine_size());
+  auto engine = LlamaEngine::create(*parts_.file, parts_.engine_size(), parts_.adapter.get());
   if (!engine.ok()) {
     return make_status(engine.status().code(), "model '", parts_.name, "': ", engine.status().message());
   }
@@ -45,7 +45,9 @@ std::vector<MemoryUsage> LlamaModel::memory_usage() const noexcept {
       parts_.settings.pooling == Pooling::kNone
           ? facts.memory_bytes_per_token * static_cast<uint64_t>(parts_.settings.memory_tokens)
           : 0;
-  return {{MemoryKind::kCpu, 0, facts.weights_bytes + kept}};
+  // An adapter has the weights in common with its base.
+  const uint64_t own = parts_.adapter == nullptr ? facts.weights_bytes : parts_.adapter_bytes;
+  return {{MemoryKind::kCpu, 0, own + kept}};
 }
 
 }  // namespace atl::llamacpp

@@ -22,7 +22,9 @@ struct LlamaModelParts {
   std::string name;
   size_t outputs = 0;  ///< of the model
   LlamaSettings settings;
-  std::unique_ptr<LlamaModelFile> file;
+  std::shared_ptr<LlamaModelFile> file;
+  std::unique_ptr<LoraAdapter> adapter = nullptr;  ///< goes before the file; null: there is none
+  uint64_t adapter_bytes = 0;
   std::shared_ptr<LlamaCounts> counts;
 
   EngineSize engine_size() const;

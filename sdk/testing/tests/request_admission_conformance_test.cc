@@ -42,6 +42,42 @@ RequestAdmissionProvider deny_list(std::string name, AdmissionFault fault,
   return provider;
 }
 
+enum class CountingFault { kNone, kForgetsThePrompt, kNeverRefuses, kRefusesWhatIsAllowed, kPaysBack };
+
+/// Refuses everybody when so many tokens are used up.
+class TokenLimit final : public RequestAdmission {
+ public:
+  TokenLimit(uint64_t tokens, CountingFault fault) : tokens_(tokens), fault_(fault) {}
+  virtual ~TokenLimit() = default;
+  bool active() const noexcept override { return true; }
+  Result<AdmissionOutcome> ask(Request& request, uint64_t, AdmissionWaiter&,
+                               AdmissionTicket*) noexcept override {
+    const uint64_t limit = fault_ == CountingFault::kRefusesWhatIsAllowed ? tokens_ / 2 : tokens_;
+    if (used_ <= limit || fault_ == CountingFault::kNeverRefuses) return AdmissionOutcome::kAdmitted;
+    request.retry_after_ms = 1000;
+    return Status(Code::kResourceExhausted, "too many tokens");
+  }
+  void ended(const AdmissionTicket&) noexcept override {
+    if (fault_ == CountingFault::kPaysBack) used_ = 0;
+  }
+  bool counts_tokens() const noexcept override { return true; }
+  void used(const AdmissionTicket&, const TokenUse& use) noexcept override {
+    used_ += use.generated + (fault_ == CountingFault::kForgetsThePrompt ? 0 : use.prompt);
+  }
+
+ private:
+  const uint64_t tokens_;
+  const CountingFault fault_;
+  std::atomic<uint64_t> used_{0};
+};
+
+RequestAdmissionProvider token_limit(std::string name, CountingFault fault,
+                                     const std::vector<std::string>& fails = {}) {
+  RequestAdmissionProvider provider = deny_list(std::move(name), AdmissionFault::kNone, fails);
+  provider.make_counting = [fault](uint64_t tokens) { return std::make_shared<TokenLimit>(tokens, fault); };
+  return provider;
+}
+
 RequestAdmissionProvider nothing() {
   RequestAdmissionProvider provider =
       deny_list("nothing", AdmissionFault::kNone, {"TheDeniedAreRefusedAndStayWithTheCaller"});
@@ -60,7 +96,14 @@ INSTANTIATE_TEST_SUITE_P(
                   {"OneRunsTheNextWaitsAndIsResumedOnce", "TheyAreResumedInTheOrderInWhichTheyAsked",
                    "TooManyAreRefusedWithATimeToTryAgain", "CancellingEndsTheWait", "ADeadlineEndsTheWait",
                    "ManyThreadsEachGetOneOutcomeAndOneRunsAtATime"}),
-        nothing()),
+        nothing(), token_limit("counts", CountingFault::kNone),
+        token_limit("forgets_the_prompt", CountingFault::kForgetsThePrompt,
+                    {"WhoHasUsedMoreTokensThanItMayIsRefused", "ManyThreadsUseTokensThatAllCount"}),
+        token_limit("never_refuses", CountingFault::kNeverRefuses,
+                    {"WhoHasUsedMoreTokensThanItMayIsRefused", "ManyThreadsUseTokensThatAllCount"}),
+        token_limit("refuses_what_is_allowed", CountingFault::kRefusesWhatIsAllowed,
+                    {"WhoHasUsedMoreTokensThanItMayIsRefused", "ManyThreadsUseTokensThatAllCount"}),
+        token_limit("pays_back", CountingFault::kPaysBack, {"WhoHasUsedMoreTokensThanItMayIsRefused"})),
     [](const auto& param) { return param.param.name; });
 
 }  // namespace

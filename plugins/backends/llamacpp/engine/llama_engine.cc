@@ -4,6 +4,7 @@
 #include <exception>
 #include <fstream>
 #include <limits>
+#include <mutex>
 #include <string>
 
 #include "backends/llamacpp/library/llama_library.h"
@@ -61,10 +62,11 @@ llama_context_params params_of(const LlamaApi& api, const EngineSize& size) {
 
 }  // namespace
 
-Result<std::unique_ptr<LlamaEngine>> LlamaEngine::create(const LlamaModelFile& file,
-                                                         const EngineSize& size) noexcept try {
+Result<std::unique_ptr<LlamaEngine>> LlamaEngine::create(const LlamaModelFile& file, const EngineSize& size,
+                                                         const LoraAdapter* adapter) noexcept try {
   ATOLL_RETURN_IF_ERROR(check_memory(file.facts(), size));
   const LlamaApi& api = file.api();
+  std::lock_guard lock(file.changes());
   (void)take_llama_reason();
   llama_context* const context = api.llama_init_from_model(file.model(), params_of(api, size));
   const std::string reason = take_llama_reason();
@@ -74,6 +76,7 @@ Result<std::unique_ptr<LlamaEngine>> LlamaEngine::create(const LlamaModelFile& f
   }
   std::unique_ptr<LlamaEngine> engine(new LlamaEngine(file, size, context));
   ATOLL_RETURN_IF_ERROR(engine->make_threads());
+  if (adapter != nullptr) ATOLL_RETURN_IF_ERROR(engine->use_adapter(*adapter));
   return engine;
 } catch (const std::exception& error) {
   return make_status(Code::kResourceExhausted, "llama.cpp cannot make a context: ", error.what());
@@ -111,6 +114,19 @@ Status LlamaEngine::make_threads() {
   if (threads_ == nullptr)
     return make_status(Code::kResourceExhausted, "no ", size_.threads, " threads can be made");
   api_.llama_attach_threadpool(context_, threads_, threads_);
+  return {};
+}
+
+Status LlamaEngine::use_adapter(const LoraAdapter& adapter) {
+  llama_adapter_lora* one = adapter.adapter();
+  float scale = 1;
+  if (api_.llama_set_adapters_lora(context_, &one, 1, &scale) != 0)
+    return invalid_argument("llama.cpp cannot use the adapter");
+  // With its first step the context makes room for what the adapter adds; now, because it looks at all adapters of the model.
+  const StepToken first{0, 0, 0, true};
+  if (decode({&first, 1}) != StepEnd::kDone)
+    return invalid_argument("llama.cpp cannot compute a step with the adapter");
+  clear();
   return {};
 }
 

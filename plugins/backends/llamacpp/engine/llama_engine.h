@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backends/llamacpp/engine/llama_model_file.h"
+#include "backends/llamacpp/engine/lora_adapter.h"
 #include "backends/llamacpp/engine/token_engine.h"
 
 namespace atl::llamacpp {
@@ -20,10 +21,10 @@ struct EngineSize {
 /// The threads of the engine are made once, with it.
 class LlamaEngine final : public TokenEngine {
  public:
-  /// \param file  outlives the engine
-  /// Errors: RESOURCE_EXHAUSTED there is no memory, with how much it needs; INVALID_ARGUMENT llama.cpp refuses the size.
-  static Result<std::unique_ptr<LlamaEngine>> create(const LlamaModelFile& file,
-                                                     const EngineSize& size) noexcept;
+  /// \param file, adapter  outlive the engine; adapter may be null
+  /// Errors: RESOURCE_EXHAUSTED there is no memory, with how much it needs; INVALID_ARGUMENT llama.cpp refuses the size, or the adapter.
+  static Result<std::unique_ptr<LlamaEngine>> create(const LlamaModelFile& file, const EngineSize& size,
+                                                     const LoraAdapter* adapter = nullptr) noexcept;
   ~LlamaEngine() override;
   LlamaEngine(const LlamaEngine&) = delete;
   LlamaEngine& operator=(const LlamaEngine&) = delete;
@@ -45,6 +46,7 @@ class LlamaEngine final : public TokenEngine {
  private:
   LlamaEngine(const LlamaModelFile& file, const EngineSize& size, llama_context* context);
   Status make_threads();
+  Status use_adapter(const LoraAdapter& adapter);
 
   const LlamaModelFile& file_;
   const LlamaApi& api_;

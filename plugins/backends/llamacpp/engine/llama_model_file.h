@@ -32,6 +32,9 @@ class LlamaModelFile final : public TokenVocabulary {
   const LlamaApi& api() const noexcept { return api_; }
   llama_model* model() const noexcept { return model_; }
   const GgufFacts& facts() const noexcept { return facts_; }
+  /// Held while an adapter comes or goes, and while a context is made: llama.cpp keeps a list of a model's adapters that contexts look
+  /// into at their beginning.
+  std::mutex& changes() const noexcept { return changes_; }
 
   int32_t size() const noexcept override { return facts_.vocabulary_size; }
   Result<std::vector<Token>> tokenize(std::string_view text, bool add_special,
@@ -62,6 +65,7 @@ class LlamaModelFile final : public TokenVocabulary {
   const llama_vocab* vocabulary_;
   GgufFacts facts_;
   std::vector<Token> ends_;
+  mutable std::mutex changes_;
   mutable std::mutex chat_use_;  ///< guards the following
   mutable atoll_llamacpp_chat* chat_ = nullptr;
 };

@@ -21,16 +21,18 @@ namespace atl::llamacpp {
                       f(llama_model_meta_val_str) f(llama_model_chat_template) f(llama_model_has_encoder)    \
                           f(llama_model_has_decoder) f(llama_model_is_recurrent) f(llama_model_is_hybrid)    \
                               f(llama_model_is_diffusion) f(llama_model_n_cls_out) f(llama_vocab_type)       \
-                                  f(llama_vocab_n_tokens) f(llama_vocab_is_eog) f(llama_vocab_is_control)    \
-                                      f(llama_vocab_bos) f(llama_vocab_eos) f(llama_vocab_get_add_bos)       \
-                                          f(llama_tokenize) f(llama_token_to_piece) f(llama_detokenize)      \
-                                              f(llama_memory_clear) f(llama_memory_seq_rm)                   \
-                                                  f(llama_memory_seq_cp) f(llama_decode) f(llama_encode)     \
-                                                      f(llama_get_logits_ith) f(llama_get_embeddings_seq) f( \
-                                                          llama_sampler_init_grammar) f(llama_sampler_apply) \
-                                                          f(llama_sampler_accept) f(llama_sampler_free)      \
-                                                              f(llama_model_quantize)                        \
-                                                                  f(llama_model_quantize_default_params)
+                                  f(llama_vocab_n_tokens) f(llama_vocab_is_eog) f(llama_vocab_is_control) f( \
+                                      llama_vocab_bos) f(llama_vocab_eos) f(llama_vocab_get_add_bos)         \
+                                      f(llama_tokenize) f(llama_token_to_piece) f(llama_detokenize) f(       \
+                                          llama_memory_clear) f(llama_memory_seq_rm) f(llama_memory_seq_cp)  \
+                                          f(llama_decode) f(llama_encode) f(llama_get_logits_ith)            \
+                                              f(llama_get_embeddings_seq) f(llama_sampler_init_grammar)      \
+                                                  f(llama_sampler_apply) f(llama_sampler_accept)             \
+                                                      f(llama_sampler_free) f(llama_model_quantize)          \
+                                                          f(llama_adapter_lora_init)                         \
+                                                              f(llama_adapter_lora_free)                     \
+                                                                  f(llama_set_adapters_lora)                 \
+                                                                      f(llama_model_quantize_default_params)
 
 // Functions of the library for chats, which lies beside.
 #define ATOLL_LLAMA_CHAT_FUNCTIONS(f)                                                    \

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "atoll/core/status.h"
@@ -45,7 +46,8 @@ class AnswerPort {
   /// \param now_ns  for statistics
   virtual void send(AnswerPiece piece, int64_t now_ns) noexcept = 0;
   /// The end, instead of a last piece.
-  virtual void fail(Status failure, int64_t now_ns) noexcept = 0;
+  /// \param tokens  that were generated since the last piece
+  virtual void fail(Status failure, uint32_t tokens, int64_t now_ns) noexcept = 0;
 };
 
 /// Of one request: what it asks for, and how far it has come. The loop's.
@@ -69,6 +71,7 @@ struct Generation {
   std::unique_ptr<StopFilter> text;
   AnswerPiece next;  ///< what was not sent yet
 
+  void fail(Status failure, int64_t now_ns) noexcept { port->fail(std::move(failure), next.tokens, now_ns); }
   int32_t pending() const noexcept { return static_cast<int32_t>(tokens.size()) - computed; }
   int32_t generated() const noexcept { return static_cast<int32_t>(tokens.size()) - prompt_tokens; }
 };

@@ -47,7 +47,7 @@ GenerationLoop::~GenerationLoop() {
       unavailable("the instance of model '", settings_.model, "' ended before the answer was complete");
   fail_running(end);
   take_submitted();
-  for (auto& one : waiting_) one->port->fail(end.clone(), clock_.now_ns());
+  for (auto& one : waiting_) one->fail(end.clone(), clock_.now_ns());
   waiting_.clear();
   slots_.forget_all();
   show_state();
@@ -109,14 +109,14 @@ void GenerationLoop::drop_ended() {
   std::erase_if(waiting_, [&](std::unique_ptr<Generation>& one) {
     Status ended = one->port->ended(now_ns);
     if (ended.ok()) return false;
-    one->port->fail(std::move(ended), now_ns);
+    one->fail(std::move(ended), now_ns);
     return true;
   });
   for (TokenSlot& slot : slots_.all()) {
     if (!slot.user) continue;
     Status ended = slot.user->port->ended(now_ns);
     if (ended.ok()) continue;
-    slots_.end(slot, true)->port->fail(std::move(ended), now_ns);
+    slots_.end(slot, true)->fail(std::move(ended), now_ns);
   }
 }
 
@@ -211,7 +211,7 @@ void GenerationLoop::make_room() {
   }
   if (slots_.running() > 1) return put_back(*last);
   auto generation = slots_.end(*last, false);
-  generation->port->fail(
+  generation->fail(
       make_status(Code::kResourceExhausted, "model '", settings_.model, "': the request has ",
                   generation->tokens.size(), " tokens, and its memory of ", engine_.memory_tokens(),
                   " tokens (parameter kv_cache_tokens) has no room for the next one"),
@@ -275,9 +275,9 @@ void GenerationLoop::advance(TokenSlot& slot, std::span<const float> logits) {
   if (chosen.token < 0 && user.grammar) return finish(slot, FinishReason::kStop);
   if (chosen.token < 0) {
     auto generation = slots_.end(slot, false);
-    return generation->port->fail(internal_error("model '", settings_.model,
-                                                 "': the model's output is no number, or no token may come"),
-                                  clock_.now_ns());
+    return generation->fail(internal_error("model '", settings_.model,
+                                           "': the model's output is no number, or no token may come"),
+                            clock_.now_ns());
   }
   const int64_t now_ns = clock_.now_ns();
   const FinishReason reason = take_token(user, chosen);
@@ -301,7 +301,7 @@ void GenerationLoop::finish(TokenSlot& slot, FinishReason reason) {
 
 void GenerationLoop::fail_running(const Status& failure) {
   for (TokenSlot& slot : slots_.all()) {
-    if (slot.user) slots_.end(slot, false)->port->fail(failure.clone(), clock_.now_ns());
+    if (slot.user) slots_.end(slot, false)->fail(failure.clone(), clock_.now_ns());
   }
 }
 

@@ -40,11 +40,13 @@ Result<GgufIdentity> GgufIdentity::of(const std::string& path) {
                       info.st_mtim.tv_sec * kNsPerSecond + info.st_mtim.tv_nsec};
 }
 
-Result<GgufFacts> run_trial(const TrialSettings& settings, const std::string& path, uint64_t file_bytes) {
+Result<GgufFacts> run_trial(const TrialSettings& settings, const TriedFiles& files, uint64_t file_bytes) {
+  const std::string& path = files.subject();
   const uint64_t memory = settings.memory_bytes + 3 * file_bytes;
   const int64_t seconds = (settings.timeout_ns + kNsPerSecond - 1) / kNsPerSecond;
-  const std::vector<std::string> words = {settings.program, settings.engine_folder, path,
-                                          std::to_string(memory), std::to_string(seconds)};
+  std::vector<std::string> words = {settings.program, settings.engine_folder, files.model,
+                                    std::to_string(memory), std::to_string(seconds)};
+  if (!files.adapter.empty()) words.push_back(files.adapter);
   const std::vector<std::string> environment = {"PATH=/usr/bin:/bin", "LC_ALL=C",
                                                 // No debugger is asked for a backtrace.
                                                 "GGML_NO_BACKTRACE=1"};
@@ -72,18 +74,27 @@ Result<GgufFacts> run_trial(const TrialSettings& settings, const std::string& pa
                           reason);
 }
 
-Result<GgufFacts> FileTrials::facts_of(const TrialSettings& settings, const std::string& path) {
-  Result<GgufIdentity> before = GgufIdentity::of(path);
+Result<FileTrials::Identities> FileTrials::identities_of(const TriedFiles& files) {
+  Result<GgufIdentity> model = GgufIdentity::of(files.model);
+  if (!model.ok()) return std::move(model).status();
+  if (files.adapter.empty()) return Identities{*model, {}};
+  Result<GgufIdentity> adapter = GgufIdentity::of(files.adapter);
+  if (!adapter.ok()) return std::move(adapter).status();
+  return Identities{*model, *adapter};
+}
+
+Result<GgufFacts> FileTrials::facts_of(const TrialSettings& settings, const TriedFiles& files) {
+  Result<Identities> before = identities_of(files);
   if (!before.ok()) return std::move(before).status();
   {
     std::lock_guard lock(mutex_);
     if (const auto known = passed_.find(*before); known != passed_.end()) return known->second;
   }
-  Result<GgufFacts> facts = run_trial(settings, path, before->size_bytes);
+  Result<GgufFacts> facts = run_trial(settings, files, before->first.size_bytes + before->second.size_bytes);
   if (!facts.ok()) return facts;
-  Result<GgufIdentity> after = GgufIdentity::of(path);
+  Result<Identities> after = identities_of(files);
   if (!after.ok() || *after != *before)
-    return unavailable("model file '", path, "' was changed while it was tried");
+    return unavailable("model file '", files.subject(), "' was changed while it was tried");
   std::lock_guard lock(mutex_);
   if (passed_.size() >= kRememberedMax) passed_.clear();
   passed_.emplace(*before, *facts);

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "atoll/core/status.h"
 #include "backends/llamacpp/engine/gguf_facts.h"
@@ -29,22 +30,35 @@ struct TrialSettings {
   uint64_t memory_bytes = 0;  ///< of addresses, beside three times the file's size
 };
 
-/// Runs the program on a file. Blocks until it has ended, or the time is over, when it is killed.
+/// What is tried: a model's file, and one of an adapter to go with it.
+struct TriedFiles {
+  std::string model;
+  std::string adapter;  ///< empty: none
+
+  /// What a failure is about.
+  const std::string& subject() const noexcept { return adapter.empty() ? model : adapter; }
+};
+
+/// Runs the program on the files. Blocks until it has ended, or the time is over, when it is killed.
 /// Errors: INVALID_ARGUMENT how it ended, with the last line that it wrote; UNAVAILABLE it could not be started.
-Result<GgufFacts> run_trial(const TrialSettings& settings, const std::string& path, uint64_t file_bytes);
+Result<GgufFacts> run_trial(const TrialSettings& settings, const TriedFiles& files, uint64_t file_bytes);
 
 /// Files that passed are remembered as long as the object lives. [any]
 class FileTrials {
  public:
-  /// Tries the file, unless it has passed already.
+  /// Tries the files, unless they have passed already. \returns what the model's file says
   /// Errors: those of run_trial() and GgufIdentity::of().
-  Result<GgufFacts> facts_of(const TrialSettings& settings, const std::string& path);
+  Result<GgufFacts> facts_of(const TrialSettings& settings, const TriedFiles& files);
 
  private:
+  /// Of the model's file, and of the adapter's.
+  using Identities = std::pair<GgufIdentity, GgufIdentity>;
+  static Result<Identities> identities_of(const TriedFiles& files);
+
   static constexpr size_t kRememberedMax = 1024;
 
   std::mutex mutex_;  ///< guards the following
-  std::map<GgufIdentity, GgufFacts> passed_;
+  std::map<Identities, GgufFacts> passed_;
 };
 
 }  // namespace atl::llamacpp

@@ -1,7 +1,8 @@
 /// atoll-llamacpp-probe: loads a GGUF file and computes a few tokens, so that a file that ends llama.cpp ends this program and not the
 /// server.
 ///
-///     atoll-llamacpp-probe ENGINE_FOLDER FILE [MEMORY_BYTES CPU_SECONDS]     prints a line of JSON: what the file says of its model
+///     atoll-llamacpp-probe ENGINE_FOLDER FILE [MEMORY_BYTES CPU_SECONDS [ADAPTER]]     prints a line of JSON: what the file says of its
+///         model, which is tried with the adapter
 ///     atoll-llamacpp-probe ENGINE_FOLDER --quantize TYPE FROM TO             writes a file with smaller weights; TYPE: Q4_0, Q8_0
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -62,14 +63,14 @@ int quantize(const LlamaApi& api, std::string_view type, const char* from, const
 
 int run(int count, char** words) {
   const bool quantizes = count == 6 && std::string_view(words[2]) == "--quantize";
-  if (count != 3 && count != 5 && !quantizes) return fail("usage: atoll-llamacpp-probe ENGINE_FOLDER FILE");
-  if (count == 5) set_limits(words[3], words[4]);
+  if (count != 3 && count != 5 && count != 6) return fail("usage: atoll-llamacpp-probe ENGINE_FOLDER FILE");
+  if (count >= 5 && !quantizes) set_limits(words[3], words[4]);
   // The server has gone: nobody wants to know.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   Result<const LlamaApi*> api = open_llama({words[1]});
   if (!api.ok()) return fail(api.status().message());
   if (quantizes) return quantize(**api, words[3], words[4], words[5]);
-  Result<GgufFacts> facts = try_file(**api, words[2]);
+  Result<GgufFacts> facts = try_file(**api, words[2], count == 6 ? words[5] : "");
   if (!facts.ok()) return fail(facts.status().message());
   std::printf("%s\n", facts_json(*facts).c_str());
   std::fflush(stdout);

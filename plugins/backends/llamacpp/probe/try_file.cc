@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <vector>
 
 #include "backends/llamacpp/engine/llama_engine.h"
@@ -72,7 +73,7 @@ Status try_generation(LlamaEngine& engine, const std::vector<Token>& sample) {
 
 }  // namespace
 
-Result<GgufFacts> try_file(const LlamaApi& api, const std::string& path) {
+Result<GgufFacts> try_file(const LlamaApi& api, const std::string& path, const std::string& adapter) {
   auto file = LlamaModelFile::load(api, path, {.checks_weights = true, .maps_file = false});
   if (!file.ok()) return std::move(file).status();
   const GgufFacts& facts = (*file)->facts();
@@ -80,9 +81,16 @@ Result<GgufFacts> try_file(const LlamaApi& api, const std::string& path) {
   ATOLL_RETURN_IF_ERROR(try_vocabulary(**file));
   // A template that fails for the sample may want other messages; what matters is that it ends.
   if (facts.has_chat_template) (void)(*file)->render_chat(kSampleChat, "{}").ok();
+  std::unique_ptr<LoraAdapter> loaded;
+  if (!adapter.empty()) {
+    auto lora = LoraAdapter::load(**file, adapter);
+    if (!lora.ok()) return std::move(lora).status();
+    loaded = std::move(lora).value();
+  }
   auto engine = LlamaEngine::create(
       **file,
-      {.sequences = 2, .memory_tokens = 256, .step_tokens = 64, .threads = 1, .pooling = facts.pooling});
+      {.sequences = 2, .memory_tokens = 256, .step_tokens = 64, .threads = 1, .pooling = facts.pooling},
+      loaded.get());
   if (!engine.ok()) return std::move(engine).status();
   const std::vector<Token> sample = sample_of(**file);
   ATOLL_RETURN_IF_ERROR(facts.pooling == Pooling::kNone ? try_generation(**engine, sample)

@@ -11,7 +11,8 @@ namespace atl::llamacpp {
 
 /// Does once what serving does: reads all weights, makes a text into tokens and each token into a text, renders the chat template, computes
 /// steps of two sequences.
+/// \param adapter  the file of an adapter of this model; empty: none
 /// Errors: INVALID_ARGUMENT, in one line, what failed.
-Result<GgufFacts> try_file(const LlamaApi& api, const std::string& path);
+Result<GgufFacts> try_file(const LlamaApi& api, const std::string& path, const std::string& adapter = {});
 
 }  // namespace atl::llamacpp

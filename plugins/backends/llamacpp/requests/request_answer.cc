@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "atoll/backend/bytes.h"
+#include "atoll/backend/token_use.h"
 #include "atoll/backend/values.h"
 #include "atoll/lib/json_writer.h"
 #include "backends/llamacpp/requests/tensor_names.h"
@@ -71,6 +72,7 @@ RequestAnswer::RequestAnswer(Request& request, const PromptRequest& prompt, cons
       reporter_(reporter),
       prompt_text_(prompt.repeats_prompt ? prompt.text : std::string()),
       prompt_tokens_(static_cast<uint32_t>(prompt.tokens.size())),
+      counts_tokens_(backends::counts_tokens(request)),
       streams_(prompt.streams),
       names_outputs_(prompt.names_outputs),
       returns_finish_reason_(prompt.returns_finish_reason),
@@ -129,6 +131,12 @@ Status RequestAnswer::answer_prompt(Request& request, const PromptRequest& promp
   return add_values(response, kPromptTokenIds, shape, std::span<const int32_t>(prompt.tokens));
 }
 
+/// What the response has taken, for who counts tokens.
+void RequestAnswer::charge(Response& response, uint32_t generated) noexcept {
+  if (!counts_tokens_) return;
+  backends::add_token_use(response, {std::exchange(uncharged_prompt_, 0), generated});
+}
+
 void RequestAnswer::send(AnswerPiece piece, int64_t now_ns) noexcept {
   // It has failed already; ended() says so to the loop.
   if (request_ == nullptr) return;
@@ -137,18 +145,21 @@ void RequestAnswer::send(AnswerPiece piece, int64_t now_ns) noexcept {
   Status filled = fill(*response, piece);
   if (!filled.ok()) {
     sink_->discard(response);
-    return fail(std::move(filled), now_ns);
+    return fail(std::move(filled), piece.tokens, now_ns);
   }
+  charge(*response, piece.tokens);
   if (!is_last) return response->send(0);
   // Statistics first, so that who has the answer is counted.
   release(Status(), now_ns);
   response->send(kFinal);
 }
 
-void RequestAnswer::fail(Status failure, int64_t now_ns) noexcept {
+void RequestAnswer::fail(Status failure, uint32_t tokens, int64_t now_ns) noexcept {
   if (request_ == nullptr) return;
   release(failure, now_ns);
-  sink_->new_response()->send_error(std::move(failure), kFinal);
+  Response* response = sink_->new_response();
+  charge(*response, tokens);
+  response->send_error(std::move(failure), kFinal);
 }
 
 /// Reports and releases the request. Its sink outlives it until the final response.

@@ -21,9 +21,12 @@ class RequestAnswer final : public AnswerPort {
 
   Status ended(int64_t now_ns) const noexcept override;
   bool streams() const noexcept override { return streams_; }
-  void computing(int64_t now_ns) noexcept override { times_.compute_start_ns = now_ns; }
+  void computing(int64_t now_ns) noexcept override {
+    times_.compute_start_ns = now_ns;
+    uncharged_prompt_ = prompt_tokens_;
+  }
   void send(AnswerPiece piece, int64_t now_ns) noexcept override;
-  void fail(Status failure, int64_t now_ns) noexcept override;
+  void fail(Status failure, uint32_t tokens, int64_t now_ns) noexcept override;
 
   /// The only response of a request that asks for its prompt alone.
   static Status answer_prompt(Request& request, const PromptRequest& prompt, Response& response);
@@ -32,6 +35,7 @@ class RequestAnswer final : public AnswerPort {
   Status fill(Response& response, const AnswerPiece& piece);
   bool wants(std::string_view output, bool flag) const noexcept;
   std::string logprobs_json(const AnswerPiece& piece) const;
+  void charge(Response& response, uint32_t generated) noexcept;
   void release(const Status& end, int64_t now_ns) noexcept;
 
   Request* request_;  ///< null: it is answered
@@ -40,6 +44,8 @@ class RequestAnswer final : public AnswerPort {
   InferenceReporter* reporter_;
   std::string prompt_text_;  ///< in front of the first piece
   uint32_t prompt_tokens_;
+  uint32_t uncharged_prompt_ = 0;  ///< tokens of the prompt that is computed and that no response has told of
+  bool counts_tokens_;             ///< somebody wants to be told what responses have taken
   bool streams_, names_outputs_;
   bool returns_finish_reason_, returns_input_tokens_, returns_output_tokens_, returns_logprobs_;
   ExecutionTimes times_;

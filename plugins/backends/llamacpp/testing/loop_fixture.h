@@ -50,7 +50,7 @@ class RecordingPort final : public AnswerPort {
     for (auto& one : piece.logprobs) received_->logprobs.push_back(std::move(one));
     if (piece.finish != FinishReason::kNone) ++received_->ends;
   }
-  void fail(Status failure, int64_t) noexcept override {
+  void fail(Status failure, uint32_t, int64_t) noexcept override {
     ++received_->ends;
     received_->failure = std::move(failure);
   }
@@ -106,7 +106,7 @@ class LoopTest : public ::testing::Test {
     generation->scope = scope;
     generation->port = std::make_unique<RecordingPort>(received);
     Status status = loop_->submit(generation);
-    if (!status.ok()) generation->port->fail(status.clone(), 0);
+    if (!status.ok()) generation->fail(status.clone(), 0);
     return status;
   }
   /// One step of the loop. \returns false: it has nothing to do

@@ -20,6 +20,7 @@ constexpr CountColumn<CountedTenant> kTenantColumns[] = {
     {"atoll_admission_weight", &CountedTenant::weight},
     {"atoll_admission_concurrency_limit", &CountedTenant::concurrency},
     {"atoll_admission_rate_limit", &CountedTenant::rate},
+    {"atoll_admission_token_limit", &CountedTenant::tokens},
     {"atoll_admission_queue_limit", &CountedTenant::queue}};
 
 uint64_t whole(double value) noexcept { return value <= 0 ? 0 : static_cast<uint64_t>(value); }
@@ -38,6 +39,10 @@ std::vector<CountedTenant> tenants_of(const CountReading& reading) {
     for (const CountedSample& sample : reading.of(column.family))
       tenants[place_of(sample)].*column.member += sample.value;
   }
+  for (const CountedSample& sample : reading.of("atoll_admission_tokens_total")) {
+    CountedTenant& tenant = tenants[place_of(sample)];
+    (sample.label("kind") == "prompt" ? tenant.prompt_tokens : tenant.generated_tokens) += sample.value;
+  }
   for (const CountedSample& sample : reading.of("atoll_admission_refused_total"))
     tenants[place_of(sample)].refused[std::string(sample.label("reason"))] += sample.value;
   return tenants;
@@ -51,10 +56,13 @@ void write_tenant(CheckedWriter& json, const CountedTenant& tenant) {
     write_member(json, "admitted", whole(tenant.admitted));
     write_member(json, "waited", whole(tenant.waited));
     write_member(json, "wait_seconds", tenant.wait_seconds);
+    write_member(json, "prompt_tokens", whole(tenant.prompt_tokens));
+    write_member(json, "generated_tokens", whole(tenant.generated_tokens));
     write_object(json, "quota", [&] {
       write_member(json, "weight", whole(tenant.weight));
       write_member(json, "concurrency", whole(tenant.concurrency));
       write_member(json, "rate", tenant.rate);
+      write_member(json, "tokens", tenant.tokens);
       write_member(json, "queue", whole(tenant.queue));
     });
     write_object(json, "refused", [&] {

@@ -18,7 +18,9 @@ struct CountedTenant {
   std::string name;
   double running = 0, waiting = 0;
   double admitted = 0, waited = 0, wait_seconds = 0;        ///< since the server's start
+  double prompt_tokens = 0, generated_tokens = 0;           ///< likewise, of language models
   double weight = 0, concurrency = 0, rate = 0, queue = 0;  ///< its quota
+  double tokens = 0;                                        ///< of it, a second
   std::map<std::string, double, std::less<>> refused;       ///< by reason, since the server's start
 };
 

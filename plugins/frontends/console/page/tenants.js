@@ -3,7 +3,7 @@ import {get, poll} from "./api.js";
 import {cards, element, name, number, share, table} from "./dom.js";
 
 const EVERY_MS = 2000;
-const REASONS = {rate: "too many in a second", concurrency: "too many at a time", wait: "waited too long", in_flight: "the server had too many",
+const REASONS = {rate: "too many in a second", tokens: "more tokens than they may", concurrency: "too many at a time", wait: "waited too long", in_flight: "the server had too many",
   queue_delay: "the server's queue was too slow", deadline: "too late for their deadline", cancelled: "given up by their clients"};
 
 /** A rate in the longest time in which it is no fraction. */
@@ -19,9 +19,10 @@ function refusals(refused) {
 /** \param came  admitted in a second; null: not known yet */
 const row = (one, came) => [name(one.name), limited(one.running, one.quota.concurrency), limited(one.waiting, one.quota.queue),
   (came === null ? "–" : rate(came)) + (one.quota.rate > 0 ? ` of ${rate(one.quota.rate)}` : ""),
+  number(one.prompt_tokens + one.generated_tokens) + (one.quota.tokens > 0 ? ` (${rate(one.quota.tokens)} allowed)` : ""),
   number(one.quota.weight), number(one.admitted), one.waited === 0 ? "–" : number(one.wait_seconds / one.waited, 3), refusals(one.refused)];
 
-const HEADS = ["Tenant", "Running", "Waiting", "Rate", "Weight", "Admitted", "Mean wait, s", "Refused"];
+const HEADS = ["Tenant", "Running", "Waiting", "Rate", "Tokens", "Weight", "Admitted", "Mean wait, s", "Refused"];
 
 export function show(view, signal, status) {
   const list = element("div", {});

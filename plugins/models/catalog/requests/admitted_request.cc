@@ -30,8 +30,26 @@ Result<bool> AdmittedRequest::ask(Request& request) noexcept {
     if (outcome.value() == AdmissionOutcome::kWaits) return false;
     tickets_[admitted_++] = ticket;
   }
-  interpose(request);
+  begin(request);
   return true;
+}
+
+/// All have admitted it.
+void AdmittedRequest::begin(Request& request) noexcept {
+  for (size_t i = 0; i < admitted_; ++i) {
+    if (hold_.minors[i] >= RequestAdmission::kTokensMinor && hold_.services[i]->counts_tokens())
+      counting_ |= 1U << i;
+  }
+  if (counting_ != 0) request.call_flags |= kCountsTokens;
+  interpose(request);
+}
+
+void AdmittedRequest::count(Response& response) noexcept {
+  const TokenUse use = tokens_.take(response);
+  if (use.prompt == 0 && use.generated == 0) return;
+  for (size_t i = 0; i < admitted_; ++i) {
+    if ((counting_ & (1U << i)) != 0) hold_.services[i]->used(tickets_[i], use);
+  }
 }
 
 void AdmittedRequest::resume(Request& request, Status outcome, const AdmissionTicket& ticket) noexcept {
@@ -51,6 +69,7 @@ void AdmittedRequest::resume(Request& request, Status outcome, const AdmissionTi
 
 void AdmittedRequest::send(Response* response, uint32_t flags) noexcept {
   ResponseSink& sink = next();
+  if (counting_ != 0 && response != nullptr) count(*response);
   // Where another part is still to come, it may do so at once, and this object be gone.
   if ((flags & kFinal) == 0 || !parts_.done(kFinalPart)) return send_to(sink, response, flags);
   const End end{*this};

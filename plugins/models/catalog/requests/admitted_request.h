@@ -8,6 +8,7 @@
 #include "atoll/request/request_admission.h"
 #include "atoll/request/sink_interposer.h"
 #include "models/catalog/requests/provider_point.h"
+#include "models/catalog/requests/token_counter.h"
 
 namespace atl::models {
 
@@ -22,8 +23,9 @@ class AfterAdmission {
 };
 
 /// In the request's arena. Asks one provider after the other, be it on the threads of those that made it
-/// wait. When all have admitted the request, it is the request's sink: passes everything on and tells the
-/// providers when the final response and the release have both gone by.
+/// wait. When all have admitted the request, it is the request's sink: passes everything on, tells those of the
+/// providers that count tokens what each response has taken, and tells all when the final response and the
+/// release have both gone by.
 class AdmittedRequest final : public SinkInterposer, public AdmissionWaiter {
  public:
   /// \param hold  into the providers; gate->leave() is owed to this object from now on
@@ -57,6 +59,9 @@ class AdmittedRequest final : public SinkInterposer, public AdmissionWaiter {
   };
   enum Part : uint32_t { kFinalPart = 1, kReleasePart = 2 };
 
+  void begin(Request& request) noexcept;
+  void count(Response& response) noexcept;
+
   friend class atl::Arena;
   AdmittedRequest(AdmissionPoint::Hold hold, uint64_t priority, AfterAdmission& next) noexcept
       : hold_(hold), priority_(priority), next_step_(&next) {}
@@ -67,6 +72,8 @@ class AdmittedRequest final : public SinkInterposer, public AdmissionWaiter {
   size_t admitted_ = 0;                 ///< by so many
   AdmissionTicket* tickets_ = nullptr;  ///< theirs; in the arena, one for each provider
   OpenParts parts_{kFinalPart | kReleasePart};
+  uint32_t counting_ = 0;  ///< a bit for each provider that counts tokens
+  TokenCounter tokens_;
 };
 
 }  // namespace atl::models

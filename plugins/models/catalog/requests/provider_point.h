@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <utility>
@@ -46,7 +47,10 @@ class ProviderPoint {
     std::optional<Providers> next;
     if (pass) {
       next.emplace();
-      for (const auto& service : found) next->services.push_back(service.get());
+      for (const auto& service : found) {
+        next->services.push_back(service.get());
+        next->minors.push_back(service.minor());
+      }
       next->held = std::move(found);
     }
     providers_.replace(std::move(next), std::move(pass));
@@ -62,19 +66,22 @@ class ProviderPoint {
   /// owed, after the last use of a service.
   struct Hold {
     std::span<Provided* const> services;
+    const uint32_t* minors = nullptr;  ///< of the services, one for each
     Gate* gate = nullptr;
   };
   Hold hold() noexcept {
     auto hold = providers_.hold();
     if (!hold) return {};
     const std::span<Provided* const> services = hold->services;
-    return {services, hold.detach()};
+    const uint32_t* const minors = hold->minors.data();
+    return {services, minors, hold.detach()};
   }
 
  private:
   struct Providers {
     std::vector<Service<Provided>> held;
     std::vector<Provided*> services;  ///< those of `held`
+    std::vector<uint32_t> minors;     ///< theirs
   };
   /// By rank; those of one rank stay in the order of their names.
   std::vector<Service<Provided>> find_active() {

@@ -41,6 +41,10 @@ class FakeAdmission final : public RequestAdmission {
     note(".");
     tickets_ended.push_back(ticket.data[0]);
   }
+  bool counts_tokens() const noexcept override { return counts; }
+  void used(const AdmissionTicket& ticket, const TokenUse& use) noexcept override {
+    uses.push_back({ticket.data[0], use.prompt, use.generated});
+  }
   void resume_all(Code code = Code::kOk) {
     for (Waiting& one : std::exchange(waiting, {})) {
       AdmissionTicket ticket;
@@ -52,9 +56,11 @@ class FakeAdmission final : public RequestAdmission {
   bool is_active = true;
   bool refuses = false;
   bool waits = false;
+  bool counts = false;
   uint64_t asked = 0, admitted = 0, last_priority = 0;
   std::vector<Waiting> waiting;
   std::vector<uint64_t> tickets_ended;
+  std::vector<std::vector<uint64_t>> uses;  ///< ticket, tokens of the prompt, generated tokens
 
  private:
   void note(std::string_view what) {
@@ -73,8 +79,8 @@ struct AdmissionBench {
     EXPECT_EQ(bench.load_one("m").text(), "OK");
   }
   void publish(const std::string& name, RequestAdmission& provider, int32_t rank = 0,
-               ServiceChanged::Kind kind = ServiceChanged::Kind::kPublished) {
-    bench.host.registry().publish<RequestAdmission>(name, provider, rank);
+               ServiceChanged::Kind kind = ServiceChanged::Kind::kPublished, uint32_t minor = 1) {
+    bench.host.registry().publish<RequestAdmission>(name, provider, rank, minor);
     bench.publish_change(RequestAdmission::kInterfaceId, name, kind);
   }
   void withdraw(const std::string& name) {

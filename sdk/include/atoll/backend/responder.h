@@ -143,6 +143,10 @@ class BatchResponder {
   void add_texts(uint32_t i, const RequestedOutput& wanted, std::span<const int64_t> shape,
                  const Texts& texts);
 
+  /// The response of request i, for what the functions above do not add, such as parameters. Nobody gets it if
+  /// the request fails.
+  inline Response& response(uint32_t i);
+
   /// Sends the response of request i before its bytes are there (kAhead in atoll/request/request.h). The
   /// request has a response, has not failed, and its model is not decoupled; its outputs must not be touched
   /// afterwards. Call finish() when the device has written the outputs: it releases the request. A failure
@@ -239,12 +243,11 @@ void BatchResponder::fail_all(const Status& failure) noexcept {
 OutputTensor* BatchResponder::add_output(uint32_t i, const RequestedOutput& wanted, DataType datatype,
                                          std::span<const int64_t> shape, uint64_t size_bytes,
                                          MemoryKind preferred_kind, int64_t preferred_device_id) {
-  Entry& entry = entries_[i];
   // A request that fails before its first output needs no response of its own: fail_request() makes one.
-  if (entry.response == nullptr) entry.response = entry.request->sink->new_response();
-  OutputTensor& output = entry.response->add_output(wanted, datatype, shape);
+  Response& made = response(i);
+  OutputTensor& output = made.add_output(wanted, datatype, shape);
   // At once, because the reference is valid only until the next output is added.
-  Status status = entry.response->allocate(output, size_bytes, preferred_kind, preferred_device_id);
+  Status status = made.allocate(output, size_bytes, preferred_kind, preferred_device_id);
   if (!status.ok()) {
     fail(i, std::move(status));
     return nullptr;
@@ -278,6 +281,12 @@ void BatchResponder::add_texts(uint32_t i, const RequestedOutput& wanted, std::s
   if (output == nullptr) return;
   Status status = encode_texts(texts, output->buffer);
   if (!status.ok()) fail(i, std::move(status).note(cat("output '", wanted.name, "'")));
+}
+
+Response& BatchResponder::response(uint32_t i) {
+  Entry& entry = entries_[i];
+  if (entry.response == nullptr) entry.response = entry.request->sink->new_response();
+  return *entry.response;
 }
 
 void BatchResponder::report(const Entry& entry, const ExecutionTimes& times) noexcept {

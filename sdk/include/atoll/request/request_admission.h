@@ -1,6 +1,6 @@
 /// Whether a client's request may go to its scheduler now: quotas, overload protection, deny lists. Service
-/// "atoll.request_admission/1", provided by admission/quotas among others; docs/guide-admission.md builds one
-/// from nothing.
+/// "atoll.request_admission/1", minor 1, provided by admission/quotas among others; docs/guide-admission.md
+/// builds one from nothing.
 ///
 /// Who is asked. The model catalog asks every active provider, once for each valid request, before the
 /// request goes to its scheduler. The provider of the highest rank is asked first; of equal ranks, the one
@@ -18,6 +18,19 @@
 /// frontends are told to forward (their option `header_forward_pattern`) are string parameters under the
 /// header's name. Clients can write parameters of any name into their requests, so trust a header only if a
 /// proxy replaces it and its name is one that the proxy lets no client use; the same holds for the tenant.
+///
+/// Tokens, since minor 1. A provider that limits the tokens of language models, and not only requests, says so
+/// (counts_tokens()). The catalog marks each request that such a provider has admitted with kCountsTokens,
+/// reads what each of its responses has taken, and tells the provider before the client gets the response
+/// (used()). A response says what it has taken in one of two ways:
+///
+/// - Parameters of the response, by a backend that knows its tokens and looks at the mark: the integers
+///   kPromptTokensUsed and kGeneratedTokensUsed, each of them what this response adds. The catalog takes them
+///   out of the response, so whatever a client asks for, it cannot leave them out. Responses that are errors
+///   may have them, too.
+/// - Outputs of any model: num_input_tokens, the tokens of the whole prompt, of which the largest number of
+///   all responses counts once, and num_output_tokens, which are added up. The elements of a batch are added
+///   up. They are there only if the request asks for them.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +50,19 @@ struct AdmissionTicket {
 /// kAdmitted: the request goes on, and ended() is owed. kWaits: AdmissionWaiter::resume() is owed.
 enum class AdmissionOutcome : uint32_t { kAdmitted = 0, kWaits = 1 };
 
+/// Bit of Request::call_flags, beside those of CallFlags: somebody counts the tokens that the responses of
+/// this request have taken. Set by the catalog before the request goes to its scheduler.
+inline constexpr uint32_t kCountsTokens = 1U << 29;
+/// Parameters of a response to such a request, of type kInt.
+inline constexpr std::string_view kPromptTokensUsed = "prompt_tokens_used";
+inline constexpr std::string_view kGeneratedTokensUsed = "generated_tokens_used";
+
+/// What one response has taken. Since minor 1.
+struct TokenUse {
+  uint64_t prompt = 0;
+  uint64_t generated = 0;
+};
+
 /// Who has asked for one request: the catalog.
 class AdmissionWaiter {
  public:
@@ -55,6 +81,8 @@ class AdmissionWaiter {
 class RequestAdmission {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.request_admission/1";
+  /// From this minor on a provider has counts_tokens() and used().
+  static constexpr uint32_t kTokensMinor = 1;
 
   /// False: nothing is limited, so nobody need ask. Must not change while the service is held. [any]
   virtual bool active() const noexcept = 0;
@@ -77,6 +105,13 @@ class RequestAdmission {
   /// An admitted request has been answered and released, or was refused by a later provider. Called once for
   /// each admitted request. The request itself may be gone. [any]
   virtual void ended(const AdmissionTicket& ticket) noexcept = 0;
+
+  // --- since minor 1 ---
+  /// Whether used() is to be called. Asked when all providers have admitted a request, and holds for it. [any]
+  virtual bool counts_tokens() const noexcept { return false; }
+  /// A response of an admitted request has taken tokens, at least one. Comes before ended(), once a response
+  /// at most. Must not block. [any]
+  virtual void used(const AdmissionTicket& /*ticket*/, const TokenUse& /*use*/) noexcept {}
 
  protected:
   ~RequestAdmission() = default;

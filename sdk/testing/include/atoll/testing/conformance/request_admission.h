@@ -29,6 +29,9 @@ struct RequestAdmissionProvider {
   bool limits = true;
   /// Makes of a request one that is refused for what it is; empty: there are none.
   std::function<void(TestRequest&)> deny = nullptr;
+  /// Of one that counts tokens: a fresh one that lets everybody use so many and hardly any more in a minute.
+  /// Empty: it does not count them.
+  std::function<std::shared_ptr<RequestAdmission>(uint64_t tokens)> make_counting = nullptr;
   friend void PrintTo(const RequestAdmissionProvider& provider, std::ostream* out) { *out << provider.name; }
 };
 
@@ -55,6 +58,9 @@ class AdmissionProbe final : public AdmissionWaiter {
   int resumed() const {
     std::scoped_lock lock(mutex_);
     return resumes;
+  }
+  void use(uint64_t prompt, uint64_t generated) {
+    admission_.used(ticket, {.prompt = prompt, .generated = generated});
   }
   void end() { admission_.ended(ticket); }
 
@@ -239,6 +245,59 @@ TEST_P(RequestAdmissionConformance, TheDeniedAreRefusedAndStayWithTheCaller) {
       other->end();
       EXPECT_EQ(denied->resumed(), 0) << "it stays with the caller";
     }
+  });
+}
+
+TEST_P(RequestAdmissionConformance, WhoHasUsedMoreTokensThanItMayIsRefused) {
+  check([&] {
+    if (!GetParam().make_counting) {
+      make(1);
+      EXPECT_FALSE(admission_->counts_tokens()) << "declares no tokens";
+      return;
+    }
+    admission_ = GetParam().make_counting(100);
+    EXPECT_TRUE(admission_->counts_tokens());
+    auto first = running();
+    ASSERT_NE(first, nullptr);
+    first->use(60, 10);
+    auto second = running();
+    ASSERT_NE(second, nullptr) << "70 of 100 are no reason to refuse";
+    first->use(0, 40);
+    auto refused = probe();
+    auto outcome = refused->ask();
+    ASSERT_TRUE(is_failure(outcome, Code::kResourceExhausted)) << "110 of 100";
+    EXPECT_NE(outcome.status().message(), "");
+    EXPECT_GT(refused->made->retry_after_ms, 0U);
+    second->use(0, 1);  // what runs goes on
+    first->end();
+    second->end();
+    EXPECT_FALSE(probe()->ask().ok()) << "an end pays nothing back";
+  });
+}
+
+TEST_P(RequestAdmissionConformance, ManyThreadsUseTokensThatAllCount) {
+  check([&] {
+    if (!GetParam().make_counting) return;  // the check above is of that
+    constexpr uint64_t kThreads = 4, kUses = 1000;
+    admission_ = GetParam().make_counting(2 * kThreads * kUses);
+    auto request = running();
+    ASSERT_NE(request, nullptr);
+    const auto use_all = [&](AdmissionProbe& one) {
+      std::vector<std::thread> threads;
+      for (uint64_t i = 0; i < kThreads; ++i) {
+        threads.emplace_back([&] {
+          for (uint64_t n = 0; n < kUses; ++n) one.use(1, 1);
+        });
+      }
+      for (std::thread& thread : threads) thread.join();
+    };
+    use_all(*request);
+    auto other = running();
+    ASSERT_NE(other, nullptr) << "used up, and nothing more";
+    other->use(2, 0);
+    EXPECT_FALSE(probe()->ask().ok()) << "some did not count";
+    request->end();
+    other->end();
   });
 }
 
