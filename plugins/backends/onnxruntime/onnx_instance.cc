@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "atoll/backend/values.h"
-#include "backends/onnxruntime/datatypes.h"
 #include "backends/common/request_check.h"
+#include "backends/onnxruntime/datatypes.h"
 #include "backends/onnxruntime/string_tensor.h"
 
 namespace atl::ort {

@@ -78,7 +78,8 @@ Status OvInstance::execute(const Batch& batch) noexcept {
   responder_.begin(batch);
   // A request whose elements do not add up must not spoil the tensor it would be joined into.
   const bool check_elements = batch.requests.size() > 1;
-  groups_.fill(responder_, [&](const Request& request) { return check_request(plan_, request, check_elements); });
+  groups_.fill(responder_,
+               [&](const Request& request) { return check_request(plan_, request, check_elements); });
   const auto joins = [this](const Request& a, const Request& b) { return can_be_joined(plan_, a, b); };
   while (groups_.take(responder_, joins)) run_group(times);
   times.execute_end_ns = clock_.now_ns();

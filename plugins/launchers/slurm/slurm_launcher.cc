@@ -121,12 +121,12 @@ Status SlurmLauncher::submit(Server& server) {
   fs::create_directories(server.folder, error);
   if (error) return unavailable("its folder cannot be made: ", error.message());
   const std::vector<std::string> words = command.fill({{"bin", programs_},
-                                                               {"repository", spec.repository},
-                                                               {"host", std::string(kHostPlace)},
-                                                               {"id", spec.id},
-                                                               {"pool", spec.pool},
-                                                               {"instance", cat(spec.instance)},
-                                                               {"key", std::string(kKeyPlace)}});
+                                                       {"repository", spec.repository},
+                                                       {"host", std::string(kHostPlace)},
+                                                       {"id", spec.id},
+                                                       {"pool", spec.pool},
+                                                       {"instance", cat(spec.instance)},
+                                                       {"key", std::string(kKeyPlace)}});
   std::vector<std::string> environment = server_environment(spec, command, settings_.shared_memory);
   if (command.has_place("key")) environment.push_back(cat(kKeyVariable, "=", spec.key));
   Result<CommandOutput> output =
