@@ -168,9 +168,10 @@ ResponseCacheProvider cache(std::string name, CacheFault fault, const std::vecto
 }
 
 const std::vector<std::string> kEveryMiss = {
-    "AnAnswerIsGivenAgain",      "OtherRequestsHaveOtherAnswers",       "AHitHasWhatItsRequestAsksFor",
-    "FailuresAreNotKept",        "AnswersOfSeveralResponsesAreNotKept", "ItIsHeldUntilARequestEnds",
-    "ItServesWhileItIsReplaced", "ACancelledRequestWaitsForNobody",     "ManyThreadsEachGetTheirAnswers"};
+    "AnAnswerIsGivenAgain",          "ItsMemoryIsThatOfItsAnswers", "OtherRequestsHaveOtherAnswers",
+    "AHitHasWhatItsRequestAsksFor",  "FailuresAreNotKept",          "AnswersOfSeveralResponsesAreNotKept",
+    "ItIsHeldUntilARequestEnds",     "ItServesWhileItIsReplaced",   "ACancelledRequestWaitsForNobody",
+    "ManyThreadsEachGetTheirAnswers"};
 INSTANTIATE_TEST_SUITE_P(
     Fakes, ResponseCacheConformance,
     ::testing::Values(cache("right", CacheFault::kNone), cache("right and waits", CacheFault::kNoneAndWaits),
