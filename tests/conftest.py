@@ -24,7 +24,7 @@ FOLDERS_OF_ONE_PROCESS = ("packages", "sdk")
 
 # What takes longest, longest first: folders of one process and files, as several processes share them. Begun first, none of them
 # is what everybody waits for at the end. A new long one belongs here too: `pytest --durations=100` shows it.
-LONG_FIRST = ("packages", "sdk", "test_files", "test_gpu_bench_on_double", "test_perf_analyzer", "test_chaos", "test_faults", "test_generation",
+LONG_FIRST = ("packages", "sdk", "test_files", "test_gpu_bench_on_double", "test_perf_analyzer", "test_chaos", "test_failing_calls", "test_generation",
               "test_little_memory", "test_unloading_everything", "test_serve", "test_model_control", "test_many_sequences",
               "test_python_workers", "test_python_limits", "test_hangs", "test_flat", "test_grpc_frames", "test_h2spec",
               "test_perf_analyzer_watch", "test_python_loads", "test_python_reload", "test_python_models_examples",
