@@ -316,9 +316,11 @@ class TracedStart:
 
     def terminate(self):
         """strace passes no signal on: its child is the server."""
-        for child in pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int(child), signal.SIGTERM)
+        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a process that ends meanwhile
+                parent = (folder / "stat").read_text().rsplit(")", 1)[1].split()[1]
+                if int(parent) == self.process.pid:
+                    os.kill(int(folder.name), signal.SIGTERM)
 
     def wait(self, seconds):
         try:
