@@ -25,8 +25,8 @@ std::filesystem::path executable_folder(std::ostream& err) {
 
 /// <folder of the executable>/../lib/atoll/plugins
 std::vector<std::string> installed_plugin_path(const std::filesystem::path& folder) {
-  return std::vector<std::string>(folder.empty() ? 0 : 1,
-                                  (folder.parent_path() / "lib/atoll/plugins").string());
+  if (folder.empty()) return {};
+  return {(folder.parent_path() / "lib/atoll/plugins").string()};
 }
 
 int report(std::ostream& err, const Status& failure) {

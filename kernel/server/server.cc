@@ -24,7 +24,8 @@ constexpr int kExitFailed = 1;
 constexpr int kExitManifest = 2;
 
 /// Why the server does not start. Whoever starts it looks at its standard error, wherever the log goes; who interrupts it
-/// knows why. \returns the exit code, which is given
+/// knows why.
+/// \returns code
 int report(const ServerArguments& arguments, const LogSink& sink, Log& log, const Status& failure, int code) {
   runtime::log_lines(log, failure.text());
   if (arguments.program != nullptr) {

@@ -134,9 +134,9 @@ class Place:
         log = [os.readlink(f"/proc/{self.server.pid}/fd/2")] if self.server is not None else []
         return [*log, self.manifest, *(path for path in self.repository.rglob("*") if path.is_file())]
 
-    def run(self, options):
-        """Does what this place does with calls traced, or failing, by strace's options, a function: they name the server's files.
-        Raises Wrong."""
+    def run(self, options=lambda: []):
+        """Does what this place does, under strace. Raises Wrong.
+        options: gives strace's words, once the server is there whose files they name; without them all calls are traced"""
         server = self.started()
         self.log.unlink(missing_ok=True)
         strace = Strace(server.pid, self.log, *options())
@@ -238,7 +238,7 @@ class Start(Place):
     name = "start"
     keeps_server = False
 
-    def run(self, options):
+    def run(self, options=lambda: []):
         addresses = ("grpc", "http", "metrics")
         command = [ATOLL, "--manifest", self.manifest, "--set", f'plugin.repository.paths=["{self.repository}"]',
                    "--set", 'plugin.control.use="control/explicit"', "--set", 'plugin.control.load_model=["m"]']

@@ -89,7 +89,7 @@ class Sweep:
 
     def listed(self):
         """Runs once without a fault. Raises Wrong."""
-        self.place.run(list)
+        self.place.run()
         found, unknown = faults(self.name, counts(self.place.log))
         if unknown:
             raise Wrong(f"{self.name}: calls without a row in tests/faults/fault_table.py: {', '.join(unknown)}")

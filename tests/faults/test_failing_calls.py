@@ -59,6 +59,6 @@ def test_a_server_that_ends_is_wrong():
     place = Killed()
     try:
         with pytest.raises(Wrong, match="the server has ended: -9"):
-            place.run(list)
+            place.run()
     finally:
         place.close()

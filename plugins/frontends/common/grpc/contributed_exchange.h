@@ -99,8 +99,8 @@ class ContributedExchange : public GrpcExchange {
   void hand_over(Status opened) noexcept;
   void end_with(Status status) noexcept;
 
-  CallerIdentityPtr
-      renewed_;      ///< once the first one has not held; of the thread that writes, and ends before the pass
+  /// The caller's identity of now, once the first one did not hold any more. Of the thread that writes; ends before the pass.
+  CallerIdentityPtr renewed_;
   Guarded guarded_;  ///< by which it was asked whether the call may be made
   Status opened_;
   std::atomic<uint64_t> waiting_bytes_{0};

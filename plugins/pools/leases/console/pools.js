@@ -1,6 +1,6 @@
 // Pools and leases: GET /v2/pools and /v2/leases, each 5 s; a dry run; renew and release.
 import {actButton} from "../../acts.js";
-import {get, poll, post, remove} from "../../api.js";
+import {get, mayAct, poll, post, remove} from "../../api.js";
 import {cards, element, keepFocus, name, number, readsOnly, state, table} from "../../dom.js";
 
 const EVERY_MS = 5000;
@@ -93,9 +93,9 @@ function dryRun(signal) {
 
 export async function show(view, signal, status) {
   view.append(element("h2", {}, "Pools"));
-  let caller;
+  let acts = false;
   try {
-    caller = await get("/v2/console/caller", signal);
+    acts = await mayAct(signal);
   } catch (error) {
     if (!signal.aborted) status(error);
     return;
@@ -105,7 +105,7 @@ export async function show(view, signal, status) {
   const list = element("div", {});
   const held = element("section", {});
   const form = dryRun(signal);
-  view.append(list, said, held, form.section, ...(caller.may_act ? [] : [readsOnly()]));
+  view.append(list, said, held, form.section, ...(acts ? [] : [readsOnly()]));
   let again = () => {};
   const told = {said, signal, done: () => again()};
   again = poll(async () => {
@@ -113,8 +113,8 @@ export async function show(view, signal, status) {
     if (signal.aborted) return;
     form.offer(pools.map((pool) => pool.name));
     list.replaceChildren(...(pools.length === 0 ? [element("p", {}, "There is no pool yet.")] : pools.map((pool) => poolSection(pool, leases))));
-    const heads = ["Lease", "Pool", "State", "Quota", "Instance", "Models", "Time left", "Use", "Reason", ...(caller.may_act ? ["Acts"] : [])];
+    const heads = ["Lease", "Pool", "State", "Quota", "Instance", "Models", "Time left", "Use", "Reason", ...(acts ? ["Acts"] : [])];
     keepFocus(held, () => held.replaceChildren(element("h3", {}, "Leases"),
-      leases.length === 0 ? element("p", {}, "There is no lease.") : table("Leases", heads, leases.map((lease) => leaseRow(lease, caller.may_act, told)))));
+      leases.length === 0 ? element("p", {}, "There is no lease.") : table("Leases", heads, leases.map((lease) => leaseRow(lease, acts, told)))));
   }, EVERY_MS, signal, status);
 }
